@@ -10,62 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// TestTenThousandConnections checks that ten thousand idle connections do not
-// keep other clients out, and cost almost nothing.
-func TestTenThousandConnections(t *testing.T) {
-	faults(t)
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 11000 {
-		t.Skipf("only %d files may be open here: ulimit -n 11000", limit.Cur)
-	}
-	l := startLive(t, t.TempDir(), "")
-	l.write("a.md", "- quince\n")
-	l.sync()
-	before := l.resident()
-	var open []net.Conn
-	defer func() {
-		for _, c := range open {
-			c.Close()
-		}
-	}()
-	slowest := time.Duration(0)
-	for n := range 10000 {
-		c, err := net.Dial("unix", l.socket)
-		if err != nil {
-			t.Fatalf("connection %d: %v", n, err)
-		}
-		open = append(open, c)
-		switch n % 4 {
-		case 1:
-			io.WriteString(c, "POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 100\r\n\r\n{")
-		case 2:
-			io.WriteString(c, "GET /v1/events HTTP/1.1\r\nHost: m\r\n\r\n")
-		case 3:
-			io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: m\r\n\r\n")
-		}
-		if n%100 == 0 {
-			began := time.Now()
-			if a := l.search(owner, "quince", nil); a.Total != 1 {
-				t.Errorf("with %d connections a question is answered with %+v", n, a)
-			}
-			slowest = max(slowest, time.Since(began))
-		}
-	}
-	s := l.mustStatus()
-	t.Logf("the slowest answer took %s; %d files open, %d MiB held, %d before", slowest, s.OpenFiles, l.resident(), before)
-	if s.OpenFiles > 400 || !s.Healthy {
-		t.Errorf("%d files are open, healthy: %v", s.OpenFiles, s.Healthy)
-	}
-	if slowest > 20*time.Second {
-		t.Errorf("an answer took %s", slowest)
-	}
-	l.wantCalm("ten thousand connections are open")
-	l.wantShortLog("ten thousand connections")
-}
 
 // TestEndlessRequest checks that an endless request is neither read to its end
 // nor kept in memory.

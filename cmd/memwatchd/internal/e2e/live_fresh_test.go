@@ -240,54 +240,6 @@ func (l *live) manyFiles(dirs, each int) {
 	}
 }
 
-// TestRaceVerySlowWriter checks that if a write takes longer than the maximum
-// wait, only the owner sees the half-written file. After the write no reader
-// does.
-func TestRaceVerySlowWriter(t *testing.T) {
-	t.Parallel()
-	l := startLive(t, t.TempDir(), "watch: {max_wait: 300ms}\n")
-	const path = "2026-02-04/slow.md"
-	l.write(path, "- quince of the old version\n- quince too\n")
-	want := []string{path + ":1-1 - quince of the old version", path + ":2-2 - quince too"}
-	if got := texts(l.search(public, "quince", nil)); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("at first %q", got)
-	}
-	f, err := os.Create(l.path(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for n := range 20 {
-		if _, err := fmt.Fprintf(f, "- quince %d of the new version\n", n); err != nil {
-			t.Fatal(err)
-		}
-		for _, sync := range []bool{true, false} {
-			got := texts(l.search(public, "quince", fields{"sync": sync}))
-			if len(got) != 0 && fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Fatalf("after %d lines the public sees %q", n+1, got)
-			}
-		}
-		time.Sleep(50 * time.Millisecond) // a slow writer
-	}
-	l.until("the owner sees what there is", func() bool { return l.search(owner, "new version", nil).Total > 0 })
-	syscall.ForkLock.RLock() // ensures that no program started by another test inherits the file
-	err = f.Close()
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, who := range []fields{public, owner} {
-		if a := l.search(who, "quince", nil); a.Total != 20 || !a.Index.Synced {
-			t.Errorf("in the end %v finds %d lines, want 20; %+v", who, a.Total, a.Index)
-		}
-	}
-	var gone api.SearchAnswer
-	l.must("search", owner.with(fields{"query": `"old version"`, "phrase": "required"}), &gone)
-	if gone.Total != 0 {
-		t.Errorf("the old version is still found: %q", texts(&gone))
-	}
-}
-
 // TestUserDirectoryChangesWhileStopped makes a directory a user's, or lets it
 // stop being one, while no daemon runs and without a change of its files. Their
 // owner follows at the next start.

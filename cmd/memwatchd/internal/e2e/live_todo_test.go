@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,83 +161,6 @@ func TestTodoUntickedStays(t *testing.T) {
 	c.wrote(c.before)
 }
 
-// TestTodoPersonWins checks that while a write-back is pending, edits by a
-// person take precedence.
-func TestTodoPersonWins(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]func(*chores){
-		"unticks the source": func(c *chores) { c.edit(c.now, "[x]", "[ ]") },
-		"removes the source": func(c *chores) { c.remove(c.now) },
-		"rewords the target": func(c *chores) { c.edit(c.before, "certificate", "passport") },
-		"removes the target": func(c *chores) { c.remove(c.before) },
-		"says it twice":      func(c *chores) { c.edit(c.before, "certificate\n", "certificate\n- [ ] renew the certificate\n") },
-		"makes it recur":     func(c *chores) { c.edit(c.before, "certificate", "certificate #recurring") },
-		"gives it to somebody": func(c *chores) {
-			c.edit(c.before, "---\n", "---\nsubject_id: anna\n")
-			c.edit(c.now, "---\n", "---\nsubject_id: bert\n")
-		},
-		"renames the day": func(c *chores) {
-			if err := os.Rename(c.path(testkit.DaysAgo(1)), c.path(testkit.DaysAgo(3))); err != nil {
-				c.t.Fatal(err)
-			}
-			c.before = testkit.DaysAgo(3) + "/cli_1.md"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := startChores(t, "write: {quiet: 1h}\n") // longer than the test
-			c.write(c.before, oneTask+"\n")
-			c.sync()
-			c.edit(c.now, "[ ]", "[x]")
-			c.until("the write-back waits", func() bool {
-				s := c.mustStatus().Todosync
-				return s.Planned == 1 && len(s.Waiting) == 1 && s.Waiting[0].Path == c.before && s.Waiting[0].Reason != ""
-			})
-			f(c)
-			c.sync()
-			c.until("there is nothing to wait for", func() bool { return c.planned() == 0 })
-			// The result stays the same with a short quiet period.
-			if err := c.stop(); err != nil {
-				t.Fatal(err)
-			}
-			tree := c.tree()
-			c.configure(quickly)
-			c.start()
-			c.noted()
-			c.sentinel("a")
-			if diff := cmp.Diff(tree, c.tree()); diff != "" {
-				t.Errorf("what was written (-before +after):\n%s", diff)
-			}
-			c.wrote()
-		})
-	}
-}
-
-func (c *chores) remove(path string) {
-	c.t.Helper()
-	if err := os.Remove(c.path(path)); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// tree returns the contents of all files except sentinels and hidden files.
-func (c *chores) tree() map[string]string {
-	c.t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir(c.root, func(path string, e os.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && !strings.Contains(path, "sentinel") && !strings.HasPrefix(e.Name(), ".") {
-			var text []byte
-			text, err = os.ReadFile(path)
-			files[strings.TrimPrefix(path, c.root)] = string(text)
-		}
-		return err
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return files
-}
-
 // TestTodoWaitsAcrossKill checks that a pending write-back is not lost when the
 // daemon is killed, and is done when possible.
 func TestTodoWaitsAcrossKill(t *testing.T) {
@@ -327,29 +249,9 @@ func TestTodoWritingOff(t *testing.T) {
 	c.wrote(c.before)
 }
 
-// TestTodoRefused checks that a file that cannot be written does not keep tasks
-// in other files from being reconciled.
-func TestTodoRefused(t *testing.T) {
-	t.Parallel()
-	c := startChores(t, quickly)
-	broken := testkit.DaysAgo(1) + "/broken.md"
-	c.write(broken, "---\nsummary: [\n---\n## Tasks\n- [ ] Renew the certificate\n")
-	linked := testkit.DaysAgo(2) + "/linked.md"
-	c.write(linked, "## Tasks\n- [ ] Renew the certificate\n")
-	if err := os.Link(c.path(linked), filepath.Join(t.TempDir(), "link")); err != nil {
-		t.Skipf("no hard link can be made: %v", err)
-	}
-	c.sync()
-	was := []string{c.read(broken), c.read(linked)}
-	c.edit(c.now, "[ ]", "[x]")
-	c.until("the others are refused", func() bool {
-		s := c.mustStatus().Todosync
-		return strings.Contains(c.read(c.before), "[x]") && slices.ContainsFunc(s.Waiting, func(w api.Skipped) bool { return w.Path == linked })
-	})
-	if got := []string{c.read(broken), c.read(linked)}; !slices.Equal(got, was) {
-		t.Errorf("changed: %q", got)
-	}
-	if !bytes.Contains([]byte(c.read(c.before)), []byte("1/1")) {
-		t.Error("the counter is not right")
+func (c *chores) remove(path string) {
+	c.t.Helper()
+	if err := os.Remove(c.path(path)); err != nil {
+		c.t.Fatal(err)
 	}
 }

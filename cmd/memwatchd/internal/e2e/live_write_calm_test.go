@@ -2,19 +2,16 @@ package e2e
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
@@ -195,153 +192,5 @@ func TestWriteSwitches(t *testing.T) {
 				t.Errorf("it ran at %s, and again at %s", ran, again)
 			}
 		})
-	}
-}
-
-// TestWriteNightsChangeNothing checks that a memory without problems is
-// unchanged to the byte after three nights.
-func TestWriteNightsChangeNothing(t *testing.T) {
-	t.Parallel()
-	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\n")
-	for n := range 40 {
-		private := []string{"public_ok", "private_only"}[n%2]
-		l.write(fmt.Sprintf("%s/telegram_%d.md", testkit.DaysAgo(n), n), fmt.Sprintf(`---
-session_id: telegram_%d
-platform: telegram
-contact_id: "acct:%d"
-visibility: %s
-created_at: %[5]sT10:00:00Z
-updated_at: %[5]sT11:30:00Z
-summary: "what was said, number %[1]d"
-tasks: "1/2"
-follow_ups: "0/1"
----
-
-## Tasks
-- [x] [Done](%[5]s) Send offer %[1]d
-- [ ] Prepare offer %[4]d
-
-## Follow Ups
-- [ ] Ask whether %[1]d arrived
-
-## Notes
-- He likes tea, [as before](../%[6]s/telegram_%[4]d.md)
-`, n, n%3, private, n+1, testkit.DaysAgo(n), testkit.DaysAgo(n+1)))
-	}
-	for n := range 3 {
-		dir := fmt.Sprintf("_longterms/acct_%d/", n)
-		l.write(dir+"_index.md", fmt.Sprintf("---\nsubject_id: acct:%d\nsummary: likes tea\n---\n- Likes tea <!-- added=2026-01-02 -->\n- likes Coffee too\n", n))
-		l.write(dir+"preference.md", fmt.Sprintf("---\nsubject_id: acct:%d\n---\r\n- Tea\r\n\n\n* no sugar", n))
-	}
-	l.write("MEMORY.md", "\ufeff# Memory\n\n"+strings.Repeat("- one thing\n", 3))
-	before := l.stamps()
-	l.start()
-	for night := range 3 {
-		if err := l.stop(); err != nil {
-			t.Fatal(err)
-		}
-		l.overdue(1)
-		began := time.Now()
-		l.start()
-		l.until("the compactor has run", func() bool { return !l.ran().Before(began.Add(-time.Second)) })
-		if s := l.mustStatus(); s.Write.Applied > 0 {
-			t.Errorf("in night %d %d changes were made", night+1, s.Write.Applied)
-		}
-	}
-	if err := l.stop(); err != nil { // which ends its last run
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, l.stamps()); diff != "" {
-		t.Errorf("after three nights (-before +after):\n%s", diff)
-	}
-}
-
-// copyNewer copies every file that is newer, or missing in to, as sync tools
-// do: under a temporary name, which is then renamed.
-func copyNewer(from, to string) error {
-	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".md" {
-			return ignoreGone(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return ignoreGone(err)
-		}
-		other := filepath.Join(to, strings.TrimPrefix(path, from))
-		if there, err := os.Stat(other); err == nil && !there.ModTime().Before(info.ModTime()) {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return ignoreGone(err)
-		}
-		return errors.Join(os.MkdirAll(filepath.Dir(other), 0o700), os.WriteFile(other+".copy", text, 0o600),
-			os.Chtimes(other+".copy", time.Time{}, info.ModTime()), os.Rename(other+".copy", other))
-	})
-}
-
-// ignoreGone returns err, or nil if err reports a missing file.
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// TestRaceWriteTwoCopies runs two daemons on two copies, with a program that copies
-// newer files both ways. The copies become equal and stay so, and each daemon
-// writes to a file once.
-func TestRaceWriteTwoCopies(t *testing.T) {
-	t.Parallel()
-	var both []*chores
-	for range 2 {
-		both = append(both, startWaves(t))
-	}
-	copyAll := func() {
-		t.Helper()
-		for _, way := range [][2]int{{0, 1}, {1, 0}} {
-			if err := copyNewer(both[way[0]].root, both[way[1]].root); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	copyAll()
-	for round := range thorough(3, 30) {
-		a := both[0].newWave("a"+letters(round), 5)
-		b := both[1].newWave("b"+letters(round), 5)
-		copyAll()
-		for _, c := range both {
-			c.sync()
-		}
-		a.come()
-		b.come()
-		others := []*wave{{both[1], a.name, a.files}, {both[0], b.name, b.files}}
-		all := append([]*wave{a, b}, others...)
-		both[0].until("both are the same, and done", func() bool {
-			copyAll()
-			return !slices.ContainsFunc(all, func(w *wave) bool { return w.done() < w.files })
-		})
-		copyAll()
-		if diff := cmp.Diff(both[0].tree(), both[1].tree()); diff != "" {
-			t.Fatalf("round %d, the copies differ (-one +other):\n%s", round, diff)
-		}
-	}
-	for n, c := range both {
-		c.wantStill("when both are the same")
-		var a api.JournalAnswer
-		c.must("journal", owner.with(fields{"limit": 1000}), &a)
-		times := map[string]int{}
-		for _, w := range a.Writes {
-			times[w.Path]++
-			if times[w.Path] > 1 {
-				t.Errorf("daemon %d has written %s %d times", n, w.Path, times[w.Path])
-			}
-		}
-		t.Logf("daemon %d has made %d changes", n, len(a.Writes))
-	}
-	before := both[0].stamps()
-	copyAll()
-	if diff := cmp.Diff(before, both[0].stamps()); diff != "" {
-		t.Errorf("there was something left to copy (-before +after):\n%s", diff)
 	}
 }
