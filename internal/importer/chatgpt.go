@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -32,9 +31,8 @@ type chatGPTConversation struct {
 }
 
 type chatGPTNode struct {
-	Parent   string          `json:"parent"`
-	Children []string        `json:"children"`
-	Message  *chatGPTMessage `json:"message"`
+	Parent  string          `json:"parent"`
+	Message *chatGPTMessage `json:"message"`
 }
 
 type chatGPTMessage struct {
@@ -59,6 +57,9 @@ func readChatGPT(s Source, r io.Reader) Records {
 		if c.Mapping == nil {
 			return nil, &Problem{At: v.at, Reason: "mapping is missing"}
 		}
+		if _, ok := c.Mapping[c.CurrentNode]; !ok && len(c.Mapping) > 0 {
+			return nil, &Problem{At: v.at, Reason: "current_node is missing"}
+		}
 		return []*api.ImportRecord{s.chatGPT(c)}, nil
 	})
 }
@@ -67,7 +68,7 @@ func readChatGPT(s Source, r io.Reader) Records {
 func (s *Source) chatGPT(c *chatGPTConversation) *api.ImportRecord {
 	r := &api.ImportRecord{ID: cmp.Or(c.ConversationID, c.ID), Title: c.Title}
 	var first, last time.Time
-	for _, m := range s.chatGPTBranch(c) {
+	for _, m := range chatGPTBranch(c) {
 		author := map[string]string{"user": "person", "assistant": "agent"}[m.Author.Role]
 		if author == "" || m.Metadata.Hidden || m.Recipient != "" && m.Recipient != "all" {
 			continue
@@ -86,22 +87,9 @@ func (s *Source) chatGPT(c *chatGPTConversation) *api.ImportRecord {
 	return r
 }
 
-// chatGPTBranch returns the messages from the root to the current one. Without a current
-// one, the branch ends at the newest message.
-func (s *Source) chatGPTBranch(c *chatGPTConversation) (list []*chatGPTMessage) {
+// chatGPTBranch returns the messages from the root to the current one.
+func chatGPTBranch(c *chatGPTConversation) (list []*chatGPTMessage) {
 	at := c.CurrentNode
-	if _, ok := c.Mapping[at]; !ok {
-		var newest time.Time
-		for _, id := range slices.Sorted(maps.Keys(c.Mapping)) {
-			n := c.Mapping[id]
-			if len(n.Children) > 0 || n.Message == nil {
-				continue
-			}
-			if time := s.time(n.Message.CreateTime); !time.Before(newest) {
-				at, newest = id, time
-			}
-		}
-	}
 	seen := map[string]bool{}
 	for !seen[at] {
 		seen[at] = true // parents may form a circle
