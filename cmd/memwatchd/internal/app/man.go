@@ -51,7 +51,7 @@ func writeManual(root *cobra.Command, b build.Info, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	root.Long = manualIntro + referenceSections()
+	root.Long = manualIntro + exitStatuses()
 	root.DisableAutoGenTag = true
 	prepareForManual(root)
 	header := &doc.GenManHeader{Section: "1", Date: &b.Time, Source: "memwatchd " + b.Version}
@@ -71,51 +71,16 @@ func prepareForManual(c *cobra.Command) {
 }
 
 const manualIntro = "Memwatchd watches a directory of Markdown files that is the memory of an agent or a person, " +
-	"keeps a full-text index of it " +
-	"fresh, and answers requests of people on the command line and of agents. It changes files only on request or " +
-	"as configured, " +
-	"and every change can be undone.\n\n" +
+	"keeps a full-text index of it fresh, and answers requests of people on the command line and of agents.\n\n" +
 	"`memwatchd serve` runs the daemon. Most other commands are requests to the daemon. They act as the owner of the memory in a " +
-	"private context, unless `--subject` and `--context` select another one.\n\n" +
-	"First steps:\n\n" +
-	"  memwatchd init\n  memwatchd serve\n  memwatchd search certificate expired\n"
+	"private context, unless `--subject` and `--context` select another one. `memwatchd config` prints every key of the configuration.\n"
 
-// referenceSections returns the sections about exit status, environment and files,
-// as Markdown.
-func referenceSections() string {
+// exitStatuses returns the section about the exit status, as Markdown.
+func exitStatuses() string {
 	var b strings.Builder
 	b.WriteString("\n# EXIT STATUS\n")
 	for _, e := range cli.ExitStatuses {
 		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.Code, e.Text)
 	}
-	b.WriteString(`
-# ENVIRONMENT
-
-**MEMWATCHD_***
-: Every key of the configuration: **journal.keep** is **MEMWATCHD_JOURNAL_KEEP**. **memwatchd config** lists the keys.
-
-**XDG_CONFIG_HOME**, **XDG_STATE_HOME**, **XDG_CACHE_HOME**, **XDG_RUNTIME_DIR**
-: Where the configuration, the state with the journal, the index and the socket are.
-
-**NO_COLOR**
-: Nothing is printed in colours.
-
-# FILES
-
-*~/.morph/memory/*
-: The memory, unless another directory is configured.
-
-*$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml*
-: The configuration.
-
-*$XDG_RUNTIME_DIR/memwatchd/memwatchd.sock*
-: The socket of the daemon; without that directory, in that of the state.
-
-*$XDG_STATE_HOME/memwatchd/memwatchd/*
-: The state. The journal in it is the one thing that cannot be made again from the files.
-
-*$XDG_CACHE_HOME/memwatchd/memwatchd/*
-: The index. It can be deleted at any time.
-`)
 	return b.String()
 }

@@ -1,25 +1,18 @@
 package app
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 func newMCP(g *cli.Globals) *cobra.Command {
@@ -50,9 +43,6 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 					return err
 				}
 				client.Scope.ExternalKey = &externalKey
-				if err := checkAccount(cmd.Context(), client, g.Stderr); err != nil {
-					return err
-				}
 			}
 			if term.IsTerminal(cmd.InOrStdin()) {
 				fmt.Fprintln(g.Stderr,
@@ -73,26 +63,4 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 	c.Flags().StringVar(&externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	setup.AddInstall(c, g, agents.MCP)
 	return cli.AcceptGlobals(c, cli.CallerFlags)
-}
-
-// accountTimeout bounds the wait for the account of an external key, because a
-// starting agent waits for the server.
-const accountTimeout = time.Second
-
-// checkAccount returns the error of the daemon if it rejects the external key of
-// the client. It writes a notice if the key is linked to no account. A daemon
-// that does not answer is not an error: it may start later.
-func checkAccount(ctx context.Context, c *client.Client, stderr io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, accountTimeout)
-	defer cancel()
-	_, err := client.Call(ctx, c, api.OperationsRequest{})
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		return fmt.Errorf("--external-key %s: %w", *c.Scope.ExternalKey, e)
-	}
-	account, err := client.Call(ctx, c, api.ResolveRequest{ExternalKey: *c.Scope.ExternalKey})
-	if err == nil && account.Subject == memory.ExternalSubject(account.ExternalKey) {
-		fmt.Fprintf(stderr, "memwatchd: %s is linked to no account and has a memory of its own. "+
-			"To link it, run: memwatchd identity link %[1]s ACCOUNT\n", term.EscapeLine(account.ExternalKey))
-	}
-	return nil
 }

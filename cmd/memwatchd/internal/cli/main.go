@@ -135,9 +135,6 @@ func neverFails(root *cobra.Command, args []string) bool {
 // flags in place of parameters, and with a way to reach the memory of --dir. As JSON,
 // the commands of hints are those of the daemon.
 func explainError(cmd *cobra.Command, err error, asJSON bool) error {
-	if errors.Is(err, client.ErrNoDaemon) {
-		return hintOtherNames(cmd, err)
-	}
 	failure, ok := errors.AsType[*api.Error](err)
 	if !ok || failure.Error() != err.Error() {
 		return err
@@ -218,19 +215,6 @@ func hintOtherDir(cmd *cobra.Command) string {
 	}
 	return fmt.Sprintf("add --name %s: the command then starts a daemon for this directory; or run `%s`", flags.Name,
 		flags.Command("serve"))
-}
-
-// hintOtherNames adds the names of the memories to err if the command line selects
-// none of them and the default one has no configuration.
-func hintOtherNames(cmd *cobra.Command, err error) error {
-	if slices.ContainsFunc(DaemonFlags, cmd.Flags().Changed) {
-		return err
-	}
-	names, _ := completeMemoryNames(nil, nil, "")
-	if len(names) == 0 || slices.Contains(names, "memwatchd") {
-		return err
-	}
-	return fmt.Errorf("%w; to use another memory, add --name %s", err, strings.Join(names, " or --name "))
 }
 
 // wantsJSON reports whether the command line has the flag --json. After an error in

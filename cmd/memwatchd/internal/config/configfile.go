@@ -323,38 +323,27 @@ var aliases = map[string]string{
 }
 
 // readAliases sets the keys from the aliases in the environment and adds one
-// warning that lists them. A number beyond a limit becomes the limit, and an invalid
-// value has no effect, because the variable is meant for another program.
+// warning that lists them. An invalid value has no effect, because the variable is meant
+// for another program.
 func (c *Config) readAliases(environ []string) {
-	var used, invalid []string
+	var used []string
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == aliases[name] })
 		if i < 0 {
 			continue
 		}
-		err := Keys[i].setText(reflect.ValueOf(c).Elem(), value)
-		effect := "the variable has no effect"
-		if beyond, ok := errors.AsType[*boundError](err); ok {
-			_ = Keys[i].setText(reflect.ValueOf(c).Elem(), beyond.limit) // the limit is valid
-			effect = beyond.limit + " is used"
+		use := name + " (" + Keys[i].Env() + ")"
+		if err := Keys[i].setText(reflect.ValueOf(c).Elem(), value); err != nil {
+			use += fmt.Sprintf(" has no effect: %v", err)
 		}
-		if err != nil {
-			invalid = append(invalid, fmt.Sprintf("; %s: %v: %s", name, err, effect))
-		}
-		used = append(used, name+" ("+Keys[i].Env()+")")
+		used = append(used, use)
 	}
 	if used != nil {
 		slices.Sort(used)
-		slices.Sort(invalid)
-		c.warn("variables of another memory system set keys; rename them: " + strings.Join(used, ", ") +
-			strings.Join(invalid, ""))
+		c.warn("variables of another memory system set keys; rename them: " + strings.Join(used, ", "))
 	}
 }
-
-type boundError struct{ value, word, limit string }
-
-func (e *boundError) Error() string { return fmt.Sprintf("%s is %s than %s", e.value, e.word, e.limit) }
 
 func (c *Config) readEnv(environ []string) error {
 	c.readAliases(environ)
@@ -468,7 +457,7 @@ func (k Key) setScalar(field reflect.Value, s string) error {
 			return err
 		}
 		if cmp.Compare(asFloat(v), asFloat(limit)) == bound.sign {
-			return &boundError{s, bound.word, text}
+			return fmt.Errorf("%s is %s than %s", s, bound.word, text)
 		}
 	}
 	if names := k.Tag("enum"); names != "" && s != "" {

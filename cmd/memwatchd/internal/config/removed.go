@@ -110,37 +110,8 @@ func (c *Config) takeRemoved(n *yaml.Node, prefix string) {
 		if c.isRemoved(key, value.Value) {
 			continue
 		}
-		if key == "memory.roots" {
-			c.replaceKinds(value)
-		}
 		c.takeRemoved(value, key+".")
 		kept = append(kept, n.Content[i], value)
 	}
 	n.Content = kept
-}
-
-// removedKinds maps kinds of folders of earlier versions to the patterns of their files.
-var removedKinds = map[string]string{
-	"openclaw": "['*.md', 'memory/**/*.md']", "logseq": "['pages/**', 'journals/**']", "basic-memory": "['**']",
-}
-
-// replaceKinds replaces the removed kinds of folders by plain and the patterns.
-func (c *Config) replaceKinds(roots *yaml.Node) {
-	for _, root := range roots.Content {
-		var r struct{ Kind, Include yaml.Node }
-		if root.Decode(&r) != nil || removedKinds[r.Kind.Value] == "" {
-			continue
-		}
-		patterns := removedKinds[r.Kind.Value]
-		c.warn(fmt.Sprintf("memory.roots: the kind %s was removed: set include to %s instead", r.Kind.Value, patterns))
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			if root.Content[i].Value == "kind" {
-				root.Content[i+1].Value = "plain"
-			}
-		}
-		var include yaml.Node
-		if r.Include.IsZero() && yaml.Unmarshal([]byte("include: "+patterns), &include) == nil {
-			root.Content = append(root.Content, include.Content[0].Content...)
-		}
-	}
 }

@@ -1,12 +1,8 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -25,9 +21,10 @@ type throttle struct {
 }
 
 type messageCounts struct {
-	mu    sync.Mutex
-	since time.Time
-	count map[message]int
+	mu      sync.Mutex
+	since   time.Time
+	count   map[message]int
+	skipped int
 }
 
 type message struct {
@@ -35,17 +32,14 @@ type message struct {
 	text  string
 }
 
-func newThrottle(h slog.Handler) slog.Handler {
-	return &throttle{h, &messageCounts{count: map[message]int{}}}
-}
+func newThrottle(h slog.Handler) slog.Handler { return &throttle{h, new(messageCounts)} }
 
 // Handle passes a record on, unless its message exceeded throttleFree.
 func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
-	n, over := t.counts.countMessage(message{r.Level, r.Message}, r.Time)
-	byLevel := func(a, b message) int { return cmp.Or(cmp.Compare(a.level, b.level), strings.Compare(a.text, b.text)) }
-	for _, m := range slices.SortedFunc(maps.Keys(over), byLevel) {
-		summary := slog.NewRecord(r.Time, m.level, "messages were skipped", 0)
-		summary.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
+	n, skipped := t.counts.countMessage(message{r.Level, r.Message}, r.Time)
+	if skipped > 0 {
+		summary := slog.NewRecord(r.Time, slog.LevelWarn, "repeated messages were skipped", 0)
+		summary.AddAttrs(slog.Int("times", skipped))
 		if err := t.Handler.Handle(ctx, summary); err != nil {
 			return err
 		}
@@ -56,23 +50,20 @@ func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// countMessage counts a message. At the end of a period it also returns how often each
-// message was left out in it.
-func (s *messageCounts) countMessage(m message, now time.Time) (n int, over map[message]int) {
+// countMessage counts a message. At the end of a period it also returns the number of
+// messages left out in it.
+func (s *messageCounts) countMessage(m message, now time.Time) (n, skipped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.since) >= throttlePeriod {
-		over = s.count
-		for m, n := range over {
-			over[m] = n - throttleFree
-			if n <= throttleFree {
-				delete(over, m)
-			}
-		}
-		s.since, s.count = now, map[message]int{}
+		skipped = s.skipped
+		s.since, s.count, s.skipped = now, map[message]int{}, 0
 	}
 	s.count[m]++
-	return s.count[m], over
+	if s.count[m] > throttleFree {
+		s.skipped++
+	}
+	return s.count[m], skipped
 }
 
 // WithAttrs implements [slog.Handler].
