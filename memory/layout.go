@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Layout holds the configuration of a root: the meaning of paths and the rules
@@ -287,7 +291,8 @@ func itemsName(base string) string { return strings.TrimSuffix(CutEnding(base), 
 // directories. The keys differ, because _longterms/x and x may belong to
 // different subjects. Neither can be a subject's id.
 func longtermKey(dir string) string { return "?" + dir }
-func userKey(dir string) string     { return "?" + dir + "/" }
+
+func userKey(dir string) string { return "?" + dir + "/" }
 
 // IsDay reports whether s is a calendar day written YYYY-MM-DD.
 func IsDay(s string) bool {
@@ -415,3 +420,214 @@ func (l *Layout) Archived(p Place, subject string) string {
 func archivedDay(dir, day, name string) string {
 	return longtermsDir + "/" + dir + "/" + archiveDir + "/" + day + "/" + name
 }
+
+// A DayFormat recognizes the paths of daily notes in a format of moment.js, as
+// Obsidian uses it.
+type DayFormat struct {
+	folder  string // with a slash at the end, or empty
+	pattern *regexp.Regexp
+	parts   []string // layouts of package time for the groups of pattern; empty for other parts
+}
+
+// A dayToken is the meaning of a token of moment.js.
+type dayToken struct {
+	layout  string // of package time; empty for a part that does not select the day
+	pattern string
+}
+
+var dayTokens = map[string]dayToken{
+	"YYYY": {"2006", `\d{4}`}, "YY": {"06", `\d{2}`},
+	"MMMM": {"January", `\pL+`}, "MMM": {"Jan", `\pL{3}`}, "MM": {"01", `\d{2}`}, "M": {"1", `\d{1,2}`},
+	"DD": {"02", `\d{2}`}, "D": {"2", `\d{1,2}`}, "Do": {"2", `\d{1,2}(?:st|nd|rd|th)`},
+	"dddd": {"", `\pL+`}, "ddd": {"", `\pL+`}, "dd": {"", `\pL+`}, "d": {"", `[0-6]`}, "E": {"", `[1-7]`},
+	"ww": {"", `\d{2}`}, "w": {"", `\d{1,2}`}, "WW": {"", `\d{2}`}, "W": {"", `\d{1,2}`},
+	"gggg": {"", `\d{4}`}, "GGGG": {"", `\d{4}`}, "Q": {"", `[1-4]`},
+}
+
+// dayTokenRE matches literal text in brackets, an escaped character, a token, or any
+// other character.
+var dayTokenRE = lazyregexp.New(`(?s)\[[^\[\]]*\]|\\.|[MDQwWd]o|Y+|M+|D+|d+|w+|W+|g+|G+|.`)
+
+const maxDayFormat = 200
+
+// ParseDayFormat parses a format such as YYYY/MM/YYYY-MM-DD, for files below a
+// folder, which is empty for the root. An empty format is YYYY-MM-DD. Names of months
+// are English.
+func ParseDayFormat(folder, format string) (*DayFormat, error) {
+	format = strings.Trim(cmp.Or(format, "YYYY-MM-DD"), "/")
+	if len(format) > maxDayFormat || !utf8.ValidString(format) {
+		return nil, fmt.Errorf("a format of days is longer than %d bytes or not text", maxDayFormat)
+	}
+	f := &DayFormat{}
+	folder = strings.Trim(path.Clean("/"+folder), "/")
+	if folder != "" {
+		f.folder = folder + "/"
+	}
+	has := ""
+	pattern := "^"
+	for _, token := range dayTokenRE().FindAllString(format, -1) {
+		known, ok := dayTokens[token]
+		switch {
+		case ok:
+			pattern += "(" + known.pattern + ")"
+			f.parts = append(f.parts, known.layout)
+			if known.layout != "" {
+				has += token[:1]
+			}
+		case len(token) > 1 && token[0] == '[':
+			pattern += regexp.QuoteMeta(token[1 : len(token)-1])
+		case len(token) > 1 && token[0] == '\\':
+			pattern += regexp.QuoteMeta(token[1:])
+		case len(token) > 1 || strings.Contains("aAeEhHkmNQsSwWxXyYzZMDdgG", token):
+			return nil, fmt.Errorf("the format of days %q has the token %s, which is not part of a day", format, token)
+		default:
+			pattern += regexp.QuoteMeta(token)
+		}
+	}
+	if !strings.Contains(has, "Y") || !strings.Contains(has, "M") || !strings.Contains(has, "D") {
+		return nil, fmt.Errorf("the format of days %q lacks the year, the month or the day", format)
+	}
+	var err error
+	f.pattern, err = regexp.Compile(pattern + "$")
+	return f, err
+}
+
+// Day returns the day of the daily note at path, as YYYY-MM-DD, and reports whether it
+// is one. A nil format has no daily notes.
+func (f *DayFormat) Day(path string) (day string, ok bool) {
+	if f == nil {
+		return "", false
+	}
+	name, md := CutMarkdown(path)
+	name, below := strings.CutPrefix(name, f.folder)
+	if !md || !below {
+		return "", false
+	}
+	groups := f.pattern.FindStringSubmatch(name)
+	if groups == nil {
+		return "", false
+	}
+	date := map[byte]string{} // by kind of part; one may occur several times with one value
+	for i, layout := range f.parts {
+		value := groups[i+1]
+		if layout == "2" {
+			value = strings.TrimRight(value, "stndrh")
+		}
+		t, err := time.Parse(layout, value)
+		part, form := byte('m'), "01"
+		switch layout {
+		case "":
+			continue
+		case "2006", "06":
+			part, form = 'y', "2006"
+		case "2", "02":
+			part, form = 'd', "02"
+		}
+		is := t.Format(form)
+		if err != nil || date[part] != "" && date[part] != is {
+			return "", false
+		}
+		date[part] = is
+	}
+	day = date['y'] + "-" + date['m'] + "-" + date['d']
+	if !IsDay(day) {
+		return "", false
+	}
+	return day, true
+}
+
+// A Root is a folder beside the memory directory, whose files are searched and
+// never changed. The path of its file notes/a.md is NAME:notes/a.md wherever paths
+// of the memory directory are used.
+type Root struct {
+	Name       string
+	Owner      string     // the subject that reads its text
+	Visibility Visibility // of the entries that set none
+	// Project returns the name of the project that a file of the root is about, or
+	// "". Nil means that there are no projects.
+	Project func(path string) string
+}
+
+// ValidRoot returns an error if a root cannot have a name.
+func ValidRoot(name string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+	switch {
+	case name == "" || len(name) > 63 || strings.Trim(name, allowed) != "" || name[0] == '-':
+		return fmt.Errorf("%q is not the name of a folder: use up to 63 lower-case letters, digits, dashes and underscores", name)
+	case name == MemoryRoot:
+		return fmt.Errorf("%q is the name of the memory directory itself", name)
+	}
+	return nil
+}
+
+// MemoryRoot is the name of the memory directory in lists of roots.
+const MemoryRoot = "memory"
+
+// Path returns the path of a file of the root. Nil is the memory directory.
+func (r *Root) Path(below string) string {
+	if r == nil {
+		return below
+	}
+	return r.Name + ":" + below
+}
+
+// IsRootPath reports whether a path has the form of a path in a root.
+func IsRootPath(path string) bool {
+	name, _, ok := strings.Cut(path, ":")
+	return ok && (name == MemoryRoot || ValidRoot(name) == nil)
+}
+
+// CutRoot returns the root of a file and its path below the root. For a file of the
+// memory directory, it returns nil and the path itself. It is the only place that
+// interprets such paths.
+func (l *Layout) CutRoot(path string) (r *Root, below string) {
+	if len(l.Roots) == 0 {
+		return nil, path
+	}
+	name, below, ok := strings.Cut(path, ":")
+	i := slices.IndexFunc(l.Roots, func(r *Root) bool { return r.Name == name })
+	if !ok || i < 0 {
+		return nil, path
+	}
+	return l.Roots[i], below
+}
+
+// InRoot reports whether a path is that of a file of a root.
+func (l *Layout) InRoot(path string) bool {
+	r, _ := l.CutRoot(path)
+	return r != nil
+}
+
+// place returns the place of a file. The text of the root belongs to one subject,
+// regardless of the content of its files, in partitions of its own: see
+// [View.WithRoots].
+func (r *Root) place(path string) Place {
+	return Place{Path: path, Kind: Note, Owner: r.Key(), Root: r.Name, Visibility: r.Visibility}
+}
+
+// annotate adds the project of a file to its entries.
+func (r *Root) annotate(below string, e *Entry) {
+	if r.Project != nil {
+		if name := r.Project(below); name != "" {
+			e.Tags = append(e.Tags, "project:"+name)
+		}
+	}
+}
+
+// below returns the path below the root of the file.
+func (p Place) below() string {
+	if p.Root == "" {
+		return p.Path
+	}
+	return strings.TrimPrefix(p.Path, p.Root+":")
+}
+
+// rootPrefix begins the owner keys of roots. The keys of directories differ, because no
+// name of a directory contains a slash.
+const rootPrefix = "?/"
+
+// IsRootKey reports whether an owner key is that of a root.
+func IsRootKey(owner string) bool { return strings.HasPrefix(owner, rootPrefix) }
+
+// Key returns the owner key of the text of the root.
+func (r *Root) Key() string { return rootPrefix + r.Name }

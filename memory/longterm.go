@@ -6,10 +6,237 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
+
+// Initial contents of new files. A section of a template is added with its
+// first text, because an empty heading would be indexed as an entry without
+// information.
+
+// ShortTermSections lists the sections of a session's file in order. It must
+// not be modified.
+var ShortTermSections = []string{SessionSummary, TemporaryFacts, "Tasks", "Follow Ups", RelatedLinks}
+
+// Sections of a session's file that are not task lists.
+const (
+	SessionSummary = "Session Summary"
+	TemporaryFacts = "Temporary Facts"
+	RelatedLinks   = "Related Links"
+)
+
+// Sections of a long-term file.
+const (
+	LongTermGoals = "Long-Term Goals / Projects"
+	KeyFacts      = "Key Facts"
+)
+
+// A SessionHead is the frontmatter of a new session's file. Empty values are
+// omitted, except the summary.
+type SessionHead struct {
+	Day             string // YYYY-MM-DD
+	Now             time.Time
+	Summary         string
+	SessionID       string
+	Source, Channel string
+	By              string // author of the summary, see [Author]
+	SubjectID       string
+	ContactID       string
+	ContactNickname string   // written with every contact, even if empty
+	Visibility      string   // default visibility of the entries; empty for that of the layout
+	Tags            []string // added to those of the file
+}
+
+// NewSession returns the file of a new session: frontmatter, with counters for
+// no tasks, and title.
+func NewSession(h SessionHead) []byte {
+	fields := h.fields()
+	if h.Visibility != "" {
+		fields = append(fields, fieldChange{"visibility", h.Visibility})
+	}
+	return newFile(h.Now, h.Summary, fields, "# "+h.Day+shortTermTitle)
+}
+
+// fields returns the keys of a session and its contact.
+func (h *SessionHead) fields() []fieldChange {
+	fields := []fieldChange{{"session_id", h.SessionID}, {"source", h.Source}, {"written_by", h.By},
+		{"channel", h.Channel}}
+	if tags := tagList(h.Tags); len(tags) > 0 {
+		fields = append(fields, fieldChange{"tags", tags})
+	}
+	fields = append(fields, fieldChange{"subject_id", h.SubjectID}, fieldChange{"contact_id", h.ContactID})
+	fields = slices.DeleteFunc(fields, func(f fieldChange) bool { return f.value == "" })
+	if h.ContactID != "" {
+		fields = append(fields, fieldChange{"contact_nickname", h.ContactNickname})
+	}
+	return fields
+}
+
+// tagList returns tags as the value of a field, each once, ignoring case.
+func tagList(tags []string) []any {
+	var list []any
+	seen := map[string]bool{}
+	for _, t := range tags {
+		t = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t), "#"))
+		if key := FoldTag(t); key != "" && !seen[key] {
+			seen[key] = true
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// NewLongTerm returns a new long-term file of a subject.
+func NewLongTerm(subject string, now time.Time) []byte {
+	return newFile(now, "", []fieldChange{{"subject_id", subject}}, longTermTitle)
+}
+
+// newFile returns a file with the keys that every kind of frontmatter has,
+// further keys, and a title.
+func newFile(now time.Time, summary string, fields []fieldChange, title string) []byte {
+	fields = slices.Concat([]fieldChange{{"created_at", Timestamp(now)}, {"updated_at", Timestamp(now)},
+		{"summary", summary}, {"tasks", "0/0"}, {"follow_ups", "0/0"}}, fields)
+	return []byte(frontText(fields, "\n") + "\n" + title + "\n")
+}
+
+const longTermTitle = "# Long-Term Memory"
+
+// shortTermTitle follows the day in the title of a session's file.
+const shortTermTitle = " Short-Term Memory"
+
+// NewMemory returns a new MEMORY.md.
+func NewMemory() []byte { return []byte(longTermTitle + "\n") }
+
+// WithSubject returns a new file without frontmatter for the subject of a user's
+// directory. If the name of the directory could belong to another subject too,
+// the file gets a frontmatter with the subject.
+func WithSubject(file []byte, subject string) []byte {
+	if dir := UserDir(subject); dir == subject && !strings.Contains(dir, "_") {
+		return file
+	}
+	return append([]byte(frontText([]fieldChange{{"subject_id", subject}}, "\n")+"\n"), file...)
+}
+
+// WithVisibility returns a new file with a default visibility in its frontmatter, or the
+// file itself if visibility is empty.
+func WithVisibility(file []byte, visibility string) []byte {
+	if visibility == "" {
+		return file
+	}
+	line := "visibility: " + visibility + "\n---\n"
+	if front, body, ok := strings.Cut(string(file), "\n---\n"); ok {
+		return []byte(front + "\n" + line + body)
+	}
+	return []byte("---\n" + line + "\n" + string(file))
+}
+
+// NewPetMemory returns a new MEMORY.md for a pet: an agent's shared history
+// with its owner, in Chinese.
+func NewPetMemory() []byte { return []byte(petMemory) }
+
+const petMemory = `# 🧠 记忆
+
+<!-- 重要的事情记在这里。这是你的长期记忆。 -->
+
+## 重要事件
+
+<!-- 值得记住的事情 -->
+
+## 偏好与习惯
+
+<!-- 从对话中观察到的主人的偏好 -->
+
+## 待办与承诺
+
+<!-- 答应过主人的事情、未完成的任务 -->
+
+## 笔记
+
+<!-- 其他值得记住的信息 -->
+
+---
+
+` + petFooter + "\n"
+
+// petFooter is the last line of the template. Like a rule, it is no entry.
+const petFooter = "_记住重要的事，忘掉不重要的。定期整理，保持精炼。_"
+
+// NewDaily returns the log of a day, YYYY-MM-DD.
+func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
+
+// Timestamp returns a time in the format of files: RFC 3339 in UTC, to the
+// second.
+func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// CompleteSession completes the frontmatter of a session's file: it sets the
+// values of the head and adds missing keys. A value that is a list or a map,
+// which is invalid for these keys, stays.
+func (r *Revision) CompleteSession(h SessionHead) {
+	r.setCommonFields(h.Now, h.Summary)
+	for _, f := range h.fields() {
+		text, isText := f.value.(string)
+		if isText {
+			r.ensureField(f.key, text, text != "")
+		}
+	}
+	r.addTags(h.Tags)
+	r.SetCounters()
+}
+
+// addTags adds tags to those of the frontmatter. If the key has a value that
+// cannot be replaced, the tags stay as they are.
+func (r *Revision) addTags(tags []string) {
+	front := &r.doc.Front
+	field, ok := front.Field("tags")
+	all := tagList(slices.Concat(front.Tags, tags))
+	if len(all) > len(tagList(front.Tags)) && (!ok || field.Span.End > 0) {
+		r.setValue("tags", all)
+	}
+}
+
+// KeepSummary records that the summary stays although items change: the key
+// summary_at contains the time of the summary from then on.
+func (r *Revision) KeepSummary() {
+	front := &r.doc.Front
+	if _, ok := front.Field("summary_at"); !ok && front.Summary != "" && !front.Updated.IsZero() {
+		r.SetField("summary_at", Timestamp(front.Updated))
+	}
+}
+
+// CompleteLongTerm adds the missing keys of the frontmatter of a subject's
+// long-term file, and a generated summary if the file has none.
+func (r *Revision) CompleteLongTerm(subject string, now time.Time) {
+	r.setCommonFields(now, "")
+	r.ensureField("subject_id", subject, false)
+	r.SetCounters()
+	summary, ok := r.doc.Front.Field("summary")
+	r.titles = r.titles || !ok || r.doc.HasGeneratedSummary() || summary.isScalar() && r.doc.Front.Summary == ""
+}
+
+// setCommonFields sets the keys that every kind of frontmatter has.
+func (r *Revision) setCommonFields(now time.Time, summary string) {
+	r.ensureField("created_at", Timestamp(now), false)
+	r.ensureField("updated_at", Timestamp(now), true)
+	r.ensureField("summary", summary, summary != "")
+	if _, ok := r.doc.Front.Field("summary_at"); ok && summary != "" {
+		r.SetField("summary_at", Timestamp(now))
+	}
+	for _, key := range []string{"tasks", "follow_ups"} {
+		r.ensureField(key, Progress{}.String(), false)
+		r.counted = append(r.counted, key)
+	}
+}
+
+// ensureField sets a key if it is missing or, if always is true, also if it has a
+// scalar value.
+func (r *Revision) ensureField(key, value string, always bool) {
+	f, ok := r.doc.Front.Field(key)
+	if !ok || always && f.isScalar() {
+		r.SetField(key, value)
+	}
+}
 
 // Long-term memory is divided into sections. The section of a new item depends
 // on its words and on the sections of its file.

@@ -1,6 +1,174 @@
 package memory
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var templateNow = time.Date(2026, 2, 4, 20, 34, 56, 789, time.FixedZone("CST", 8*60*60))
+
+// TestTemplates compares new files with the templates, byte for byte, and
+// checks that appended texts produce the rest of the templates.
+func TestTemplates(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		fresh []byte
+		puts  [][2]string // section, text
+		want  string
+	}{
+		{"2026-02-04/telegram_12345.md", NewSession(SessionHead{
+			Day: "2026-02-04", Now: templateNow, Summary: "Discussed memory layout and merge rules.", SessionID: "s_20260204_001",
+			Source: "cli", Channel: "local", ContactID: "tg:@alice", ContactNickname: "Alice",
+		}), [][2]string{
+			{SessionSummary, "1. **Topic**: ...\n   - Users: ...\n   - Datetime: ...\n   - Event: ...\n   - Result: ..."},
+			{TemporaryFacts, "1. Example:\n   - 网站 URL: ...\n   - API 示例: ..."},
+			{"Tasks", "- [ ] ..."}, {"Tasks", "- [x] done"}, {"Follow Ups", "- [ ] ..."},
+			{RelatedLinks, "- [Previous day](../2026-02-03/telegram_12345.md)"},
+		}, `---
+created_at: 2026-02-04T12:34:56Z
+updated_at: 2026-02-04T12:34:56Z
+summary: "Discussed memory layout and merge rules."
+tasks: "1/2"
+follow_ups: "0/1"
+session_id: s_20260204_001
+source: cli
+channel: local
+contact_id: tg:@alice
+contact_nickname: Alice
+---
+
+# 2026-02-04 Short-Term Memory
+
+## Session Summary
+1. **Topic**: ...
+   - Users: ...
+   - Datetime: ...
+   - Event: ...
+   - Result: ...
+
+## Temporary Facts
+1. Example:
+   - 网站 URL: ...
+   - API 示例: ...
+
+## Tasks
+- [ ] ...
+- [x] done
+
+## Follow Ups
+- [ ] ...
+
+## Related Links
+- [Previous day](../2026-02-03/telegram_12345.md)
+`},
+		{"_longterms/acct_42/_index.md", NewLongTerm("acct:42", templateNow), [][2]string{
+			{LongTermGoals, "- **Project A**: ... (added 2026-02-05)"}, {KeyFacts, "- **Key fact**: ... (added 2026-02-05)"},
+		}, `---
+created_at: 2026-02-04T12:34:56Z
+updated_at: 2026-02-04T12:34:56Z
+summary: ""
+tasks: "0/0"
+follow_ups: "0/0"
+subject_id: acct:42
+---
+
+# Long-Term Memory
+
+## Long-Term Goals / Projects
+- **Project A**: ... (added 2026-02-05)
+
+## Key Facts
+- **Key fact**: ... (added 2026-02-05)
+`},
+		{"memory/2026-02-02.md", NewDaily("2026-02-02"), [][2]string{
+			{"10:30 AM - Topic", "One concise paragraph capturing the decision or fact."},
+		}, `# 2026-02-02
+
+## 10:30 AM - Topic
+One concise paragraph capturing the decision or fact.
+`},
+		{"MEMORY.md", NewPetMemory(), [][2]string{
+			{"重要事件", "- 2026-02-13：主人说这周五要面试"}, {"待办与承诺", "- 提醒主人周五准备面试"}, {"笔记", "- 主人给同事推荐了 Rust 学习资料"},
+		}, `# 🧠 记忆
+
+<!-- 重要的事情记在这里。这是你的长期记忆。 -->
+
+## 重要事件
+
+<!-- 值得记住的事情 -->
+
+- 2026-02-13：主人说这周五要面试
+
+## 偏好与习惯
+
+<!-- 从对话中观察到的主人的偏好 -->
+
+## 待办与承诺
+
+<!-- 答应过主人的事情、未完成的任务 -->
+
+- 提醒主人周五准备面试
+
+## 笔记
+
+<!-- 其他值得记住的信息 -->
+
+- 主人给同事推荐了 Rust 学习资料
+
+---
+
+_记住重要的事，忘掉不重要的。定期整理，保持精炼。_
+`},
+		{"MEMORY.md", NewMemory(), [][2]string{
+			{"User Preferences", "- Prefers TypeScript over JavaScript."}, {"User Preferences", "- Likes concise explanations."},
+		}, `# Long-Term Memory
+
+## User Preferences
+- Prefers TypeScript over JavaScript.
+- Likes concise explanations.
+`},
+	} {
+		l := testLayout()
+		parse := func(b []byte) *Document { return l.Parse(c.path, b, testMeta) }
+		r := parse(c.fresh).Revise()
+		for _, p := range c.puts {
+			r.Append([]string{p[0]}, p[1])
+		}
+		r.SetCounters()
+		got, err := r.Apply(parse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.path, diff)
+		}
+		if d := parse(got); len(d.Problems) > 0 {
+			t.Errorf("%s: %v", c.path, d.Problems)
+		} else if last := d.Entries[len(d.Entries)-1].Text; strings.Contains(last, "定期整理") {
+			t.Errorf("%s: the last line of the template is an entry", c.path)
+		}
+	}
+}
+
+// TestNewSessionSaysWhatItWasGiven checks that the frontmatter of a new session
+// is parsed back to the same values.
+func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
+	for _, s := range []string{"", "a", `"a": 'b' # c`, "12", "null", "- x", "中文：摘要", "yes", "a\nb", "{a: b}", "tg:@a", "@a", "a\\b", "#x", "*a", "a: b", "a\u2028b"} {
+		h := SessionHead{Day: "2026-02-04", Now: templateNow, Summary: s, SessionID: s, Source: s, Channel: s, ContactID: s, ContactNickname: s, SubjectID: "acct:1"}
+		d := testLayout().Parse("2026-02-04/a.md", NewSession(h), testMeta)
+		f := d.Front
+		got := SessionHead{Day: d.Place.Day, Now: f.Updated.In(templateNow.Location()).Add(789), Summary: f.Summary, SessionID: f.SessionID, Source: f.Source, Channel: f.text("channel"), ContactID: f.ContactID, ContactNickname: f.ContactNickname, SubjectID: f.SubjectID}
+		if diff := cmp.Diff(h, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" || len(d.Problems) > 0 || d.Unsound {
+			t.Errorf("%q: %v (-given +read):\n%s", s, d.Problems, diff)
+		}
+		if f.text("created_at") != f.text("updated_at") || f.Tasks != "0/0" || f.FollowUps != "0/0" {
+			t.Errorf("%q: %+v", s, f)
+		}
+	}
+}
 
 func TestDateBoundUntil(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -73,6 +241,33 @@ func TestSectionFor(t *testing.T) {
 		doc := (&Layout{}).Parse(c.path, []byte(c.source), Meta{})
 		if got := doc.SectionFor("", c.text); got != c.want {
 			t.Errorf("SectionFor(%q) in %s = %q, want %q", c.text, c.path, got, c.want)
+		}
+	}
+}
+
+func TestSummaryCheck(t *testing.T) {
+	for _, c := range []struct {
+		title, text string
+		ok          bool
+	}{
+		{"Profile", "likes tea", true},
+		{"my_project", "Says **a lot**: `code`, [a link](a.md), <b>, #tags & 全角。", true},
+		{"2026-02-04/cli", "- [ ] not a task here", true},
+		{"a", "# not a heading here", true},
+		{"a:", "x", true},
+		{"a** b", "x", false},
+		{" a", "x", false},
+		{"", "x", false},
+		{"a", "", false},
+		{"a", "x ", false},
+		{"a", "two\n- items", false},
+		{"a", "the id of another ^abc", false},
+		{"a", "<!-- visibility=public_ok -->", false},
+		{"a", "x <private>", false},
+	} {
+		s := Summary{Title: c.title, Text: c.text, Evidence: []string{"2026-02-04/cli.md"}}
+		if err := s.Check("_longterms/owner/profile.md", new(Layout)); (err == nil) != c.ok {
+			t.Errorf("%s: %v", &s, err)
 		}
 	}
 }

@@ -2,9 +2,17 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"path"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
 )
 
 // Meta holds the properties of a file other than its content.
@@ -402,4 +410,560 @@ func (p *docParser) sectionAt(heading int) section {
 		return section{}
 	}
 	return p.sections[heading]
+}
+
+// A pendingAttributes holds the parts of an entry that are applied when the whole file has
+// been parsed, because only then its readers are known.
+type pendingAttributes struct {
+	attrs       []attr
+	mayPublish  bool // attrs can make the entry public
+	setsPrivate bool // an attribute inside it makes it private
+}
+
+// A block holds the parsed content of one top-level block. The parser reuses it
+// for the next block.
+type block struct {
+	inlineElements
+	leaves []leaf
+	items  []blockItem // items[0] represents the block itself
+}
+
+type blockItem struct {
+	parent int // index in block.items, -1 for none
+	lead   int // index in block.leaves, -1 for none
+
+	norm    string // set by itemNorm
+	hasNorm bool
+}
+
+func (p *docParser) read(t *topBlock) *block {
+	b := &p.block
+	b.inlineElements = inlineElements{marks: b.marks[:0], tags: b.tags[:0]}
+	clear(b.leaves)
+	b.leaves, b.items = b.leaves[:0], append(b.items[:0], blockItem{parent: -1, lead: -1})
+	if t.introduction != nil {
+		p.collectLeaves(b, t.introduction, 0, true)
+	}
+	p.collectLeaves(b, t.node, 0, t.introduction == nil)
+	p.marks = append(p.marks, b.marks...)
+	p.d.percent = p.d.percent || b.percent
+	return b
+}
+
+// readEntry parses an entry, except the parts that depend on its readers, and
+// returns its index.
+func (p *docParser) readEntry(t *topBlock, heading int) int {
+	b := p.read(t)
+	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading,
+		Sections: p.sectionAt(heading).path, level: t.level}
+	dr := p.ownAttributes(&e, b)
+	e.Text = p.entryText(&e, b)
+	switch {
+	case e.Block == EmptyHeading && len(b.leaves) > 0:
+		e.heading = b.leaves[0].heading()
+		e.Norm = Fold(stripEmphasis(e.heading))
+	case e.Block == Code || e.Block == HTML:
+		e.Norm = Fold(e.Text)
+	default:
+		e.Norm = normText(e.Text)
+	}
+	e.Links = b.links
+	for i := range e.Links {
+		p.resolveLink(&e.Links[i])
+	}
+	p.readLead(&e, b)
+	p.readTasks(&e, b)
+	e.Tags = slices.Clone(b.tags)
+	p.d.Entries = append(p.d.Entries, e)
+	p.pending = append(p.pending, dr)
+	return len(p.d.Entries) - 1
+}
+
+// readLead parses the beginning of an entry: title, anchor and added date.
+func (p *docParser) readLead(e *Entry, b *block) {
+	lead := ""
+	if len(b.leaves) > 0 && b.leaves[0].lead && e.Block != HTML && e.Block != Table {
+		lead = p.displayOf(b.leaves[0].textFrom(0))
+	}
+	id, lead := splitAnchor(lead)
+	if id == "" && e.Block != Code {
+		id, _ = splitAnchor(e.Text)
+	}
+	if id != "" {
+		e.ID, e.Given = "^"+id, true
+	}
+	lead = lead[boxLen(lead):]
+	switch e.Block {
+	case Item, Paragraph, Code:
+		title, _ := splitTitle(lead)
+		e.Title = unescape([]byte(title))
+	}
+	first, _, _ := strings.Cut(lead, "\n")
+	e.Added = cmp.Or(addedDate(lead), addedDate(first))
+	if e.Added == "" && e.Block == Item {
+		e.Added = addedSuffix(e.Text)
+	}
+}
+
+// ownAttributes finds the comment that applies to the entry: at the end of a
+// line of its first block, else at the very end of the entry. Any other comment
+// can only make the entry private.
+func (p *docParser) ownAttributes(e *Entry, b *block) (dr pendingAttributes) {
+	for i := range b.leaves {
+		lf := &b.leaves[i]
+		for j := range lf.comments {
+			c := &lf.comments[j]
+			switch c.state {
+			case commentBroken:
+				p.reportBroken(e.Line, p.ln.at(c.src.Start))
+			case commentUnclosed:
+				p.addProblem("comment_unclosed", p.ln.at(c.src.Start),
+					"unclosed comment; the rest of the file is plain text and private. Add -->")
+				p.private.hideFrom(e.Line)
+			case commentAttributes:
+				dr.setsPrivate = dr.setsPrivate || setsPrivate(c.attrs)
+				if rest := lf.buf[c.to:]; lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)]) {
+					dr.attrs, dr.mayPublish, e.Comment = c.attrs, true, c.src
+				}
+			}
+		}
+		if lf.lead && lf.item == 0 && !lf.html && e.Block != Table {
+			e.lead = lf.end()
+		}
+	}
+	if dr.attrs != nil || len(b.leaves) == 0 {
+		return dr
+	}
+	lf := &b.leaves[len(b.leaves)-1]
+	if n := len(lf.comments); n > 0 {
+		if c := lf.comments[n-1]; c.state == commentAttributes && isBlankText(p.text[c.src.End:e.Span.End]) {
+			dr.attrs, dr.mayPublish, e.Comment = c.attrs, lf.item == 0, c.src
+		}
+	}
+	return dr
+}
+
+// displayOf returns a piece of the text in its display form.
+func (p *docParser) displayOf(s string) string {
+	if p.plain {
+		return s
+	}
+	return displayText(s)
+}
+
+// entryText returns an entry's lines as written, without comments and hidden
+// lines.
+func (p *docParser) entryText(e *Entry, b *block) string {
+	cuts := p.cuts[:0]
+	for i := range b.leaves {
+		for _, c := range b.leaves[i].comments {
+			if c.src.End > c.src.Start {
+				cuts = append(cuts, c.src)
+			}
+		}
+	}
+	slices.SortFunc(cuts, func(a, b Span) int { return a.Start - b.Start })
+	p.cuts = cuts
+	if len(cuts) == 0 && p.hidden == nil {
+		start := max(e.Span.Start, p.body) // skip the byte order mark
+		if p.plain {
+			return strings.TrimRight(p.source[start-p.body:e.Span.End-p.body], "\n")
+		}
+		return displayText(string(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n")))
+	}
+	hidden := privateRanges{regions: p.hidden}
+	out := p.buf[:0]
+	for line := e.Line; line <= e.EndLine; line++ {
+		if hidden.overlaps(line, line) {
+			continue
+		}
+		s := p.ln.span(line, line)
+		s.Start = max(s.Start, p.body)
+		n := len(out)
+		cuts = spansFrom(cuts, s.Start)
+		out = removeSpans(out, p.d.masked[s.Start:s.End], s.Start, cuts)
+		if len(out)-n == s.End-s.Start {
+			continue
+		}
+		rest := bytes.TrimRight(out[n:], " \t\r\n")
+		out = out[:n+len(rest)]
+		if len(bytes.TrimLeft(rest, " \t>")) == 0 && (line > e.Line || e.Block != Item) {
+			out = out[:n] // the line contained only the comment
+			continue
+		}
+		out = append(out, '\n')
+	}
+	p.buf = out
+	return p.displayOf(string(bytes.TrimRight(out, "\r\n")))
+}
+
+// spansFrom returns the spans that end behind an offset, of sorted spans without common
+// bytes.
+func spansFrom(spans []Span, at int) []Span {
+	for len(spans) > 0 && spans[0].End <= at {
+		spans = spans[1:]
+	}
+	return spans
+}
+
+// removeSpans appends to out a line that begins at start in the source, without the
+// spans in cuts, which are sorted.
+func removeSpans(out, line []byte, start int, cuts []Span) []byte {
+	at := 0
+	for _, c := range cuts {
+		if c.Start >= start+len(line) {
+			break
+		}
+		from, to := max(c.Start-start, at), min(c.End-start, len(line))
+		if from >= to {
+			continue
+		}
+		out, at = append(out, line[at:from]...), to
+		if from > 0 && line[from-1] == ' ' && to < len(line) && line[to] == ' ' {
+			at++
+		}
+	}
+	return append(out, line[at:]...)
+}
+
+// collectLeaves gathers and scans the leaves of a block.
+func (p *docParser) collectLeaves(b *block, node ast.Node, at int, lead bool) {
+	switch n := node.(type) {
+	case *ast.ListItem, *ast.Blockquote, *ast.List:
+		_, isItem := node.(*ast.ListItem)
+		first := true
+		for c := node.FirstChild(); c != nil; c = c.NextSibling() {
+			if _, ok := c.(*ast.ListItem); ok {
+				b.items = append(b.items, blockItem{parent: at, lead: -1})
+				p.collectLeaves(b, c, len(b.items)-1, false)
+				continue
+			}
+			switch c.(type) {
+			case *ast.Paragraph, *ast.TextBlock:
+				if first && isItem {
+					b.items[at].lead = len(b.leaves)
+				}
+			}
+			p.collectLeaves(b, c, at, first && lead || first && isItem && at == 0)
+			first = false
+		}
+	case *ast.CodeBlock, *ast.FencedCodeBlock:
+		segs := n.Lines()
+		for i := range segs.Len() {
+			s := segs.At(i)
+			b.codeMarks(p.text[p.body+s.Start:p.body+s.Stop], func(i int) int { return p.body + s.Start + i })
+		}
+	default:
+		lf := p.readLeaf(n)
+		lf.item, lf.lead = at, lead
+		b.leaves = append(b.leaves, lf)
+		b.scanLeaf(&b.leaves[len(b.leaves)-1])
+	}
+}
+
+// readLeaf returns the text of a block that contains no other blocks.
+func (p *docParser) readLeaf(node ast.Node) leaf {
+	lf := leaf{at: p.body}
+	segs := node.Lines()
+	if html, ok := node.(*ast.HTMLBlock); ok {
+		lf.html = true
+		if html.HasClosure() {
+			segs.Append(html.ClosureLine)
+		}
+	}
+	n := segs.Len()
+	if n == 0 {
+		return lf
+	}
+	contiguous := true
+	for i := 1; i < n && contiguous; i++ {
+		contiguous = segs.At(i).Start == segs.At(i-1).Stop
+	}
+	lf.at = p.body + segs.At(0).Start
+	if contiguous {
+		lf.buf = p.text[lf.at : p.body+segs.At(n-1).Stop]
+		return lf
+	}
+	for i := range n {
+		s := segs.At(i)
+		lf.segs = append(lf.segs, seg{len(lf.buf), p.body + s.Start})
+		lf.buf = append(lf.buf, p.text[p.body+s.Start:p.body+s.Stop]...)
+	}
+	return lf
+}
+
+// finishDocument computes the properties that depend on the whole file: the
+// readers of each entry, and from them its id, tags and times.
+func (p *docParser) finishDocument() {
+	d := p.d
+	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
+	problems, unclosed := p.private.matchTags(p.marks, p.ln)
+	d.Problems = append(d.Problems, problems...)
+	d.Unsound = d.Unsound || unclosed
+	if p.of != nil {
+		p.private = privateRanges{} // already applied when the whole file was parsed
+	}
+	d.privateLines, d.privatePartition, d.lines, d.hidden = p.private, p.partitionFor(PrivateOnly), p.ln, p.hidden
+
+	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
+	for _, t := range d.Front.Tags {
+		p.fileTags = append(p.fileTags, FoldTag(t))
+	}
+	slices.Sort(p.fileTags)
+	p.fileTags = slices.Clip(slices.Compact(p.fileTags))
+	d.publicBelow = make([]bool, len(d.Headings))
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		p.completeEntry(e, &p.pending[i])
+		for h := e.Heading; e.Partition.Visibility == PublicOK && h >= 0 && !d.publicBelow[h]; h = d.Headings[h].Parent {
+			d.publicBelow[h] = true
+		}
+	}
+	p.assignIDs()
+	p.checkKeys()
+	p.checkCounters()
+	slices.SortStableFunc(d.Problems, func(a, b Problem) int { return a.Line - b.Line })
+}
+
+// checkKeys reports summaries without evidence, and items with the key of an earlier item,
+// unless memwatchd wrote both, as it does if callers in public and in private put the
+// same key.
+func (p *docParser) checkKeys() {
+	if p.d.Place.Kind != Items {
+		return
+	}
+	type name struct {
+		key       string
+		of        Partition
+		untrusted bool
+	}
+	earlier := map[name]*Entry{}
+	for i := range p.d.Entries {
+		e := &p.d.Entries[i]
+		if e.Block == Item && len(e.Evidence) == 0 && e.inSummaries() {
+			p.addProblem("summary_unproven", e.Line,
+				"the summary has no evidence and counts as an item; add <!-- evidence=PATH -->")
+		}
+		if e.Block != Item || e.Title == "" || e.IsSummary() {
+			continue
+		}
+		n := name{e.Title, e.Partition, e.Author().Untrusted(View{})}
+		if old := earlier[n]; old != nil && (e.Attributes["updated"] == "" || old.Attributes["updated"] == "") {
+			p.addProblem("key_duplicate", e.Line, "same key as in line "+strconv.Itoa(old.Line)+
+				"; the item updated last counts, of equally old ones the lower one; remove the other")
+		}
+		earlier[n] = e
+	}
+}
+
+// checkCounters compares the counters of the frontmatter with the boxes.
+func (p *docParser) checkCounters() {
+	if p.d.Place.Root != "" {
+		return // the file is never changed
+	}
+	tasks, followUps := p.d.frontCounters()
+	for _, c := range []struct {
+		key, written string
+		counted      Progress
+	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
+		if c.written != "" && c.written != c.counted.String() {
+			p.frontProblem(CounterWrong, c.key,
+				c.key+" is "+strconv.Quote(c.written)+", but the boxes count "+c.counted.String())
+		}
+	}
+}
+
+func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility {
+	switch v, ok := attrValue(dr.attrs, "visibility"); {
+	case p.of != nil:
+		return PublicOK
+	case dr.setsPrivate || p.private.overlaps(e.Line, e.EndLine):
+		return PrivateOnly
+	case ok && dr.mayPublish:
+		return ParseVisibility(v)
+	}
+	return p.defaultVisibility
+}
+
+// completeEntry completes an entry, except its id.
+func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
+	e.Partition, e.Masked = p.partitionFor(p.entryVisibility(e, dr)), p.d.hasMaskedText(e.Span)
+	if dr.attrs != nil {
+		p.d.Problems = append(p.d.Problems, e.applyAttributes(dr.attrs)...)
+	}
+	for i := range e.Tasks {
+		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.isEntry {
+			t.ID = e.ID
+		}
+	}
+	if r, below := p.l.CutRoot(p.d.Place.Path); r != nil {
+		r.annotate(below, e)
+	}
+	e.countRepeated()
+	p.completeTags(e)
+	s := p.sectionAt(e.Heading)
+	if e.Type == "" {
+		e.Type = p.defaultType(s)
+	}
+	e.Time = p.entryTime(e, dr, s)
+}
+
+// completeTags sorts the tags of an entry and adds those of the file. The entries
+// without tags of their own share the tags of the file.
+func (p *docParser) completeTags(e *Entry) {
+	var shared []string
+	if e.Partition == p.d.Own {
+		shared = p.fileTags
+	}
+	if len(e.Tags) == 0 {
+		e.Tags = shared
+		return
+	}
+	e.Tags = append(e.Tags, shared...)
+	slices.Sort(e.Tags)
+	e.Tags = slices.Compact(e.Tags)
+}
+
+// entryTime returns the best known time at which an entry was written or last
+// changed.
+func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.Time {
+	loc, from, to := p.l.location(), p.from, p.to
+	t := p.meta.ModTime
+	switch updated, ok := p.updatedTime(e, dr); {
+	case ok:
+		t = updated
+	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.isDailyNote()):
+		t = time.Date(from.Year(), from.Month(), from.Day(), s.hour, s.minute, s.second, 0, loc)
+	case e.Added != "":
+		t, _, _ = dayBounds(e.Added, loc)
+	case !p.d.Front.Updated.IsZero() && (p.d.Own.Visibility == PublicOK || e.Partition == p.d.Own):
+		t = p.d.Front.Updated
+	case p.dated:
+		t = from
+	case p.d.Place.Kind == Note:
+		t = p.noteTime(e)
+	}
+	if t.IsZero() {
+		return t
+	}
+	if p.dated && t.Before(from) {
+		t = from
+	}
+	if p.dated && t.After(to) {
+		t = to
+	}
+	return t.UTC()
+}
+
+// noteTime returns the time of an entry of an ordinary note that has none of its
+// own: the time in the frontmatter, the day in the file name, or the time of the
+// file.
+func (p *docParser) noteTime(e *Entry) time.Time {
+	d := p.d
+	if d.Own.Visibility == PublicOK || e.Partition == d.Own {
+		for _, key := range noteTimeKeys {
+			if t, ok := ParseTime(d.Front.text(key), p.l.location()); ok {
+				return t
+			}
+		}
+	}
+	base, _ := CutMarkdown(path.Base(d.Place.Path))
+	if t, _, ok := dayBounds(dayInName(base), p.l.location()); ok {
+		return t
+	}
+	return p.meta.ModTime
+}
+
+// noteTimeKeys are the keys of the frontmatter with the time of a note, as usual in
+// Obsidian, Hugo, Jekyll and zk, the last change first.
+var noteTimeKeys = [...]string{"updated", "modified", "last_modified", "lastmod", "date", "created_at", "created"}
+
+func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, bool) {
+	v, ok := attrValue(dr.attrs, "updated")
+	if !ok {
+		return time.Time{}, false
+	}
+	t, ok := ParseTime(v, p.l.location())
+	if !ok {
+		p.addProblem("time_unreadable", e.Line, "attribute updated is not a time such as 2026-02-04T12:34:56Z")
+	}
+	return t, ok
+}
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+const idDigits = 10
+
+// shortDigits is the length of ids from [NewID]. Among a thousand ids, a new
+// one collides with a probability of one in a million.
+const shortDigits = 6
+
+// NewID returns a short id that is not in taken. It derives the id from the
+// texts of, which should distinguish the entry from others: equal texts give
+// equal ids.
+func NewID(taken map[string]bool, of ...string) string {
+	source := strings.Join(of, "\x00")
+	for n := 0; ; n++ {
+		sum := sha256.Sum256([]byte(source + "\x00" + strconv.Itoa(n)))
+		if id := idEncoding.EncodeToString(sum[:])[:shortDigits]; !taken[id] {
+			return id
+		}
+	}
+}
+
+// assignIDs gives every entry an id that is unique in the file. Public entries
+// get their ids first, so that these ids are the same in the whole file and in
+// its excerpt.
+func (p *docParser) assignIDs() {
+	taken := make(map[string]int, len(p.d.Entries)) // id → number of further entries with the same text
+	for _, v := range []Visibility{PublicOK, PrivateOnly} {
+		for i := range p.d.Entries {
+			e := &p.d.Entries[i]
+			if e.Partition.Visibility != v {
+				continue
+			}
+			if _, ok := taken[e.ID]; ok && e.Given {
+				p.addProblem("id_duplicate", e.Line,
+					"duplicate id; this entry gets a derived id")
+				e.ID, e.Given = "", false
+			}
+			if !e.Given {
+				e.ID = p.deriveID(e, taken)
+			}
+			taken[e.ID] = 0
+		}
+	}
+}
+
+// deriveID returns an id derived from the position and text of an entry. It adds
+// a number to the input for each repetition.
+func (p *docParser) deriveID(e *Entry, taken map[string]int) string {
+	p.buf = append(p.buf[:0], p.d.Place.Path...)
+	for _, s := range e.Sections {
+		p.buf = append(append(p.buf, 0x1f), s...)
+	}
+	p.buf = append(append(p.buf, 0), e.Norm...)
+	first := hashID(p.buf)
+	n, ok := taken[first]
+	if !ok {
+		return first
+	}
+	for size := len(p.buf); ; {
+		n++
+		p.buf = strconv.AppendInt(append(p.buf[:size], 0), int64(n), 10)
+		if id := hashID(p.buf); taken[id] == 0 {
+			if _, ok := taken[id]; !ok {
+				taken[first] = n
+				return id
+			}
+		}
+	}
+}
+
+// hashID returns the derived id for a hash input.
+func hashID(b []byte) string {
+	sum := sha256.Sum256(b)
+	var out [16]byte
+	idEncoding.Encode(out[:], sum[:10])
+	return "~" + string(out[:idDigits])
 }

@@ -2,12 +2,18 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/diff"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Revision is a set of changes to one document. Changes are specified in
@@ -426,4 +432,764 @@ func (d *Document) WhyUnsound() string {
 		}
 	}
 	return "the structure of the file is ambiguous"
+}
+
+// errMismatch reports that an edited document differs from the intended result.
+var errMismatch = errors.New("not changed")
+
+// newMismatch returns an errMismatch for a line of the original document, 0 for none.
+func newMismatch(line int, problem string) error {
+	if line > 0 {
+		problem = fmt.Sprintf("the text at line %d %s", line, problem)
+	}
+	return fmt.Errorf("%w: %s", errMismatch, problem)
+}
+
+// checkResult compares the parsed result with the intended one. Each piece of the
+// original must exist unchanged or changed as requested, each new piece must be
+// at its insertion point, and there must be no other pieces.
+func (w *passAttempt) checkResult(next *Document) error {
+	if next.Unsound {
+		return newMismatch(0, "the file would be damaged: "+next.WhyUnsound())
+	}
+	if err := w.checkFront(next); err != nil {
+		return err
+	}
+	if err := w.checkHidden(next); err != nil {
+		return err
+	}
+	list := next.placement().outline(false)
+	take := func() *outlineNode {
+		if len(list) == 0 {
+			return &outlineNode{entry: -1, heading: -1, path: []string{""}}
+		}
+		defer func() { list = list[1:] }()
+		return &list[0]
+	}
+	spots := slices.Clone(w.insertPoints)
+	slices.SortStableFunc(spots, func(a, b insertionPoint) int { return a.line - b.line })
+	end := outlineNode{from: w.d.lines.count() + 1, entry: -1, heading: -1}
+	for _, p := range append(w.d.placement().outline(false), end) {
+		for ; len(spots) > 0 && spots[0].line < p.from; spots = spots[1:] {
+			for _, h := range spots[0].headings {
+				if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
+					return newMismatch(0, fmt.Sprintf("%q cannot be a heading", h.Text))
+				}
+			}
+			for _, one := range spots[0].texts {
+				if err := checkInsertedEntry(&one.Entries[0], next, take(), spots[0].path); err != nil {
+					return err
+				}
+			}
+		}
+		if p.entry < 0 && (p.heading < 0 || w.droppedHeadings[p.heading]) ||
+			p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
+			continue
+		}
+		if err := w.checkNode(&p, next, take()); err != nil {
+			return err
+		}
+	}
+	if len(list) > 0 {
+		return newMismatch(0, "an extra entry would appear at line "+fmt.Sprint(list[0].from))
+	}
+	return nil
+}
+
+// checkInsertedEntry compares an entry with the text that was inserted for it.
+func checkInsertedEntry(want *Entry, next *Document, q *outlineNode, path []string) error {
+	if q.entry < 0 {
+		return newMismatch(0, "the new text would not be a separate entry")
+	}
+	e := &next.Entries[q.entry]
+	switch {
+	case e.Block != want.Block || e.Norm != want.Norm || !maps.Equal(e.Attributes, want.Attributes):
+		return newMismatch(0, "the new text would merge with other text, or be parsed differently here")
+	case len(e.Sections) < len(path) ||
+		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path, SameSection):
+		return newMismatch(0, "the new text would be in another section")
+	}
+	for i, t := range want.Tasks {
+		if i >= len(e.Tasks) || e.Tasks[i].State != t.State || e.Tasks[i].Norm != t.Norm {
+			return newMismatch(0, "the tasks of the new text would be parsed differently here")
+		}
+	}
+	return nil
+}
+
+// checkNode compares a heading or an entry with its original.
+func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) error {
+	d := w.d
+	if p.level != q.level {
+		return newMismatch(p.from, "would merge with other text")
+	}
+	if p.level > 0 && (p.entry < 0 || q.entry < 0) {
+		return w.checkHeading(p, next, q)
+	}
+	if q.entry < 0 {
+		return newMismatch(p.from, "would be lost")
+	}
+	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], w.entries[p.entry]
+	if c == nil {
+		c = &entryChange{}
+	}
+	if one := w.replacements[p.entry]; one != nil {
+		if err := checkInsertedEntry(&one.Entries[0], next, q, a.Sections); err != nil {
+			return err
+		}
+		public := one.Entries[0].Attributes["visibility"] == PublicOK.String()
+		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !public {
+			return newMismatch(p.from, "would have more readers")
+		}
+		return nil
+	}
+	return w.checkEntry(a, b, c)
+}
+
+// checkHeading compares a heading with its original. Each of the two may be an
+// empty heading, which is an entry. That difference alone must not make the
+// heading public.
+func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNode) error {
+	switch {
+	case !slices.Equal(p.path, q.path):
+		return newMismatch(p.from, "would be parsed differently")
+	case next.isPublicNode(q) && !w.d.isPublicNode(p) && !w.d.isDayTitle(p):
+		return newMismatch(p.from, "would have more readers")
+	}
+	return nil
+}
+
+// isPublicNode reports whether every reader of a document's public text sees a
+// heading or an entry.
+func (d *Document) isPublicNode(p *outlineNode) bool {
+	if p.entry >= 0 {
+		return d.Entries[p.entry].Partition.Visibility == PublicOK
+	}
+	return d.publicBelow[p.heading] && !d.privateLines.overlaps(p.from, p.to)
+}
+
+// isDayTitle reports whether a heading is the title of a day's file. Such a title
+// contains no more than the file's path.
+func (d *Document) isDayTitle(p *outlineNode) bool {
+	day, title := d.Place.Day, p.path[len(p.path)-1]
+	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
+}
+
+// meaning is the content of an entry that only a requested change may change.
+type meaning struct {
+	block              Block
+	norm, title, added string
+	sections, tags     []string
+	attributes         map[string]string
+	links              []Link
+	tasks              []Task
+}
+
+// meaningOf returns the meaning of an entry. Without marks, it ignores check marks at
+// the start.
+func meaningOf(e *Entry, marks bool) meaning {
+	m := meaning{e.Block, e.Norm, e.Title, e.Added, e.Sections, e.Tags, map[string]string{}, nil, nil}
+	maps.Copy(m.attributes, e.Attributes)
+	if !marks {
+		s, _ := strings.CutPrefix(e.Norm, checkMark)
+		m.norm, m.title, m.added = strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " "), "", ""
+	}
+	for _, l := range e.Links {
+		m.links = append(m.links, Link{Text: l.Text, Target: l.Target, Anchor: l.Anchor})
+	}
+	for _, t := range e.Tasks {
+		m.tasks = append(m.tasks, Task{State: t.State, Norm: t.Norm, ID: t.ID, Under: t.Under, Parent: t.Parent,
+			InTasks: t.InTasks, FollowUp: t.FollowUp, isEntry: t.isEntry})
+	}
+	return m
+}
+
+// checkEntry compares an entry with its original, apart from the requested
+// changes.
+func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
+	marks := true
+	for i := range c.tasks {
+		marks = marks && a.Tasks[i].Box.End > a.Tasks[i].Box.Start
+	}
+	want, got := meaningOf(a, marks), meaningOf(b, marks)
+	for _, x := range c.attributes {
+		want.attributes[x.Key] = x.Value
+		if x.Value == "" {
+			delete(want.attributes, x.Key)
+		}
+	}
+	if w.changesField("tags") {
+		want.tags = got.tags
+	}
+	for i := range want.tasks {
+		if state, ok := c.tasks[i]; ok {
+			want.tasks[i].State = state
+		}
+		if i < len(got.tasks) && want.tasks[i].isEntry && a.Attributes["id"] != b.Attributes["id"] {
+			want.tasks[i].ID = got.tasks[i].ID
+		}
+	}
+	if !reflect.DeepEqual(want, got) || len(c.tasks)+len(c.attributes) == 0 && a.Text != b.Text {
+		return newMismatch(a.Line, "would have another meaning")
+	}
+	return w.checkReaders(a, b, c)
+}
+
+// checkReaders compares the readers of an entry with those of its original.
+func (w *passAttempt) checkReaders(a, b *Entry, c *entryChange) error {
+	allowed := w.changesField("visibility") || w.changesField("subject_id")
+	for _, x := range c.attributes {
+		if x.Key != "visibility" {
+			continue
+		}
+		allowed = true
+		if v := ParseVisibility(x.Value); x.Value != "" && b.Partition.Visibility != v {
+			return newMismatch(a.Line, "would stay private despite the attribute visibility")
+		} else if x.Value != "" && v == PublicOK {
+			return nil
+		}
+	}
+	if b.Partition != a.Partition && (!allowed || !narrowsReaders(a.Partition, b.Partition)) {
+		return newMismatch(a.Line, "would have different readers")
+	}
+	return nil
+}
+
+func (w *passAttempt) changesField(key string) bool {
+	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
+}
+
+// narrowsReaders reports whether every reader of to is also a reader of from.
+func narrowsReaders(from, to Partition) bool {
+	return from.Visibility == PublicOK && (from.Owner == "" || from.Owner == to.Owner)
+}
+
+// checkFront compares the frontmatter with the intended one, field by field.
+func (w *passAttempt) checkFront(next *Document) error {
+	d := w.d
+	want := slices.Clone(d.Front.Fields)
+	for _, c := range w.fields {
+		i := slices.IndexFunc(want, func(f Field) bool { return f.Key == c.key })
+		if i < 0 {
+			i, want = len(want), append(want, Field{Key: c.key})
+		}
+		want[i].Value = c.value
+	}
+	same := slices.EqualFunc(want, next.Front.Fields, func(a, b Field) bool {
+		return a.Key == b.Key && reflect.DeepEqual(a.Value, b.Value)
+	})
+	switch {
+	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
+		return newMismatch(0, "the frontmatter would have wrong values")
+	case next.Own != d.Own && !narrowsReaders(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
+		return newMismatch(0, "the file would have different readers")
+	}
+	return nil
+}
+
+// checkHidden verifies that the text that is not indexed is unchanged, apart
+// from that of removed and replaced entries.
+func (w *passAttempt) checkHidden(next *Document) error {
+	texts := func(d *Document, removed []lineRange) (list []string) {
+		for _, s := range d.Hidden {
+			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
+			text := string(trimEnding(d.Source[s.Start:s.End]))
+			if text != emptyComment && !slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) }) {
+				list = append(list, text)
+			}
+		}
+		return list
+	}
+	removed := slices.Clone(w.removedLines)
+	for i := range w.replacements {
+		removed = append(removed, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
+	}
+	if !slices.Equal(texts(w.d, removed), texts(next, nil)) {
+		return newMismatch(0, "comments or generated text would be parsed differently")
+	}
+	return nil
+}
+
+// Errors of [Document.Rewrite].
+var (
+	// ErrText reports that the text is invalid for the file, regardless of the
+	// rest of the file.
+	ErrText = errors.New("the text cannot be written")
+	// ErrMasked reports that the text changes a part of a line with masked
+	// text, or contains such a line in a different place.
+	ErrMasked = errors.New("redacted text would be lost")
+	// ErrUnwritable reports that the file must not be written in its current state.
+	ErrUnwritable = errors.New("the file cannot be written")
+)
+
+// Rewrite returns the source for which [Shown.Text] in the view is text. The view must
+// be able to read the whole document. Unchanged lines keep every byte; new lines take
+// the line ending of their neighbours, and the end of the file keeps its form.
+//
+// A view without access to private text of the file cannot change its readers. A line
+// with masked text either stays or is removed as a whole. In a new line
+// the mask is ordinary text, so the caller must reject new lines with masks.
+// The function parse must parse a source in the same way as the document was
+// parsed. If it returns nil, Rewrite ends with [ErrStopped].
+func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
+	lines := textLines(text)
+	shown := d.Shown(v)
+	switch {
+	case slices.Equal(lines, shown.Lines):
+		return d.Source, nil
+	case strings.Contains(text, "\x00"):
+		return nil, fmt.Errorf("%w: text contains a NUL character", ErrText)
+	case d.Unsound:
+		return nil, fmt.Errorf("%w until this problem is fixed: %s", ErrUnwritable, d.WhyUnsound())
+	}
+	pairs := diff.Align(shown.Lines, lines)
+	if err := d.checkMaskedLines(&shown, lines, pairs); err != nil {
+		return nil, err
+	}
+	source := d.joinLines(d.alignLines(lines, pairs))
+	next := parse(source)
+	switch {
+	case next == nil:
+		return nil, ErrStopped
+	case !d.PrivateReadable(v) && (next.Front.Present != d.Front.Present || next.Front.SubjectID != d.Front.SubjectID ||
+		next.Own.Visibility != d.Own.Visibility):
+		return nil, fmt.Errorf("%w: only the owner can change the readers of the file", ErrText)
+	}
+	return source, next.checkReadableLines(v, lines)
+}
+
+// alignLines returns lines with their endings: those of the document where pairs has the
+// index of an equal line.
+func (d *Document) alignLines(lines []string, pairs []int) (out [][]byte) {
+	insert := func(to, at int) {
+		for _, text := range lines[len(out):to] {
+			out = append(out, append([]byte(text), d.lineEnding(max(at, 1))...))
+		}
+	}
+	for k, j := range pairs {
+		if j >= 0 {
+			insert(j, k+1)
+			s := d.lines.span(k+1, k+1)
+			line := d.Source[s.Start:s.End]
+			if k == 0 {
+				line = bytes.TrimPrefix(line, bom)
+			}
+			out = append(out, line)
+		}
+	}
+	insert(len(lines), len(pairs))
+	return out
+}
+
+// checkMaskedLines returns an error if it is ambiguous which masked lines the new
+// text contains. Several lines may look the same but have different text under
+// their masks, so either all of them must stay or none.
+func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) error {
+	for k, j := range pairs {
+		if j < 0 && d.MaskedLine(shown.Source(k+1)) && slices.Contains(lines, shown.Lines[k]) {
+			return fmt.Errorf("line %d: %w", k+1, ErrMasked)
+		}
+	}
+	return nil
+}
+
+// CheckReadable returns an [ErrText] if a view of the document, which must be
+// parsed from text, would not show exactly that text. So it verifies that the
+// author of a text can read all of it.
+func (d *Document) CheckReadable(v View, text string) error {
+	return d.checkReadableLines(v, textLines(text))
+}
+
+func (d *Document) checkReadableLines(v View, lines []string) error {
+	if d.Unsound {
+		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
+	}
+	if shown := d.Shown(v); d.For(v) != d || shown.Empty() || !slices.Equal(shown.Lines, lines) {
+		return fmt.Errorf("%w: you could not read all of the text afterwards", ErrText)
+	}
+	return nil
+}
+
+// textLines returns the lines of a text, without endings.
+func textLines(text string) []string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = strings.TrimPrefix(text, string(bom))
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// trimBlank returns lines without leading and trailing blank lines.
+func trimBlank(lines []string) []string {
+	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
+	for len(lines) > 0 && empty(lines[0]) {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && empty(lines[len(lines)-1]) {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// joinLines joins lines into a source. Every line has an ending, except the last
+// one if the file does not end with one.
+func (d *Document) joinLines(out [][]byte) []byte {
+	n := d.lines.count()
+	source := append([]byte{}, d.Source[:bomLen(d.Source)]...) // not nil, which means no file
+	for i, line := range out {
+		bare := trimEnding(line)
+		switch last := i+1 == len(out); {
+		case last && n > 0 && !d.placement().hasEnding(n):
+			line = bare
+		case len(bare) == len(line):
+			line = slices.Concat(line, d.lineEnding(n))
+		}
+		source = append(source, line...)
+	}
+	return source
+}
+
+// An Edit replaces the bytes of a span of a text. An empty span inserts.
+type Edit struct {
+	Span Span
+	New  []byte
+}
+
+// Splice returns a copy of source with edits applied. The edits may be in any
+// order. Edits at the same position are applied in the given order, insertions
+// first. If edits overlap or lie outside the source, Splice returns an error.
+func Splice(source []byte, edits []Edit) ([]byte, error) {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),
+			cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
+	})
+	out, at := make([]byte, 0, len(source)), 0
+	for _, e := range edits {
+		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(source) {
+			return nil, fmt.Errorf("two changes overlap at byte %d", e.Span.Start)
+		}
+		out = append(append(out, source[at:e.Span.Start]...), e.New...)
+		at = e.Span.End
+	}
+	return append(out, source[at:]...), nil
+}
+
+var (
+	quoteRE   = lazyregexp.New(`^ {0,3}(?:> ?)+`)
+	fieldRE   = lazyregexp.New(`^([^:：=.,;!?<>|]{1,40})(?:[:：]|=)(.*)$`)
+	remarksRE = lazyregexp.New(`^(?:<!--.*?-->\s*)*$`)
+)
+
+// maxFieldWords bounds the name in a line of the form "Name: value". More words are prose.
+const maxFieldWords = 5
+
+// isField reports whether a line has the form "Name: value".
+func isField(line string) bool {
+	m := fieldRE().FindStringSubmatch(line)
+	return m != nil && len(strings.Fields(m[1])) <= maxFieldWords && strings.TrimSpace(m[1]) != "" &&
+		!strings.HasPrefix(m[2], "//")
+}
+
+// MatchingParts returns the ranges of lines, from 1 to the last line inclusive, to which the
+// matches in an entry can be limited, because these lines do not depend on the others: lines
+// of the form "Name: value" and lines with a hard break, if a paragraph or quote consists of
+// them, rows of a table, and nested items. It returns none if only the whole entry will do.
+func (d *Document) MatchingParts(e *Entry, match func(text string) bool) (list [][2]int) {
+	parts := d.parts(e)
+	own := strings.Builder{}
+	for line := e.Line; line <= e.EndLine; line++ {
+		if parts.at[line-e.Line] < 0 {
+			own.WriteString(d.SourceLines(line, line) + "\n")
+		}
+	}
+	own.Write(d.Source[e.Comment.Start:e.Comment.End]) // belongs to the entry, wherever it is
+	if len(parts.list) == 0 || match(own.String()) {
+		return nil
+	}
+	for i, p := range parts.list {
+		var text strings.Builder
+		for line := p.from; line <= p.to; line++ {
+			if parts.at[line-e.Line] == i {
+				text.WriteString(d.SourceLines(line, line) + "\n")
+			}
+		}
+		if n := len(list); match(text.String()) && (n == 0 || p.from > list[n-1][1]) {
+			list = append(list, [2]int{p.from, p.to})
+		}
+	}
+	return list
+}
+
+// entryParts are the parts of an entry that do not depend on each other.
+type entryParts struct {
+	list []lineRange // with the parts below them, in the order of their first lines
+	at   []int       // by line of the entry: the innermost part, or -1
+}
+
+// parts returns the parts of an entry. A paragraph or a quote has none if a line of it
+// continues another one.
+func (d *Document) parts(e *Entry) entryParts {
+	none := entryParts{at: make([]int, e.EndLine-e.Line+1)}
+	for i := range none.at {
+		none.at[i] = -1
+	}
+	p := entryParts{at: slices.Clone(none.at)}
+	var open, indents []int // the parts around the line, and their indents
+	first, broken := true, false
+	for line := e.Line; line <= e.EndLine; line++ {
+		text := d.line(line)
+		if e.Block == Quote {
+			text = text[len(quoteRE().FindString(text)):]
+		}
+		bare := strings.TrimLeft(text, " \t")
+		indent := len(text) - len(bare)
+		hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
+		starts := false
+		bare = strings.TrimRight(bare, " \t")
+		switch {
+		case remarksRE().MatchString(bare):
+			continue
+		case strings.HasPrefix(bare, "```"), strings.HasPrefix(bare, "~~~"):
+			return none
+		case e.Block == Table:
+			starts = line > e.Line+1
+		case e.Block == Item:
+			starts = !first && listMarkerLen(bare) > 0
+		case e.Block == Quote && listMarkerLen(bare) > 0:
+			starts = true
+		case e.Block == Quote, e.Block == Paragraph:
+			starts = broken || first && hard || isField(bare)
+		default:
+			return none
+		}
+		for n := len(open); n > 0 && indents[n-1] >= indent; n-- {
+			open, indents = open[:n-1], indents[:n-1]
+		}
+		switch {
+		case starts:
+			open, indents = append(open, len(p.list)), append(indents, indent)
+			p.list = append(p.list, lineRange{line, line})
+		case len(open) == 0 && (e.Block == Quote || e.Block == Paragraph):
+			return none
+		}
+		for i, part := range open {
+			p.list[part].to = line
+			p.at[line-e.Line] = open[i]
+		}
+		first, broken = false, hard
+	}
+	if len(p.list) < 2 && (e.Block == Quote || e.Block == Paragraph) {
+		return none
+	}
+	return p
+}
+
+// RemoveLines removes ranges of lines of an entry, such as those of [Document.MatchingParts],
+// and the entry if no text remains. The attributes of the entry stay.
+func (r *Revision) RemoveLines(entry int, ranges [][2]int) {
+	c := r.changeFor(entry)
+	if c == nil || len(ranges) == 0 {
+		return
+	}
+	d, e := r.doc, &r.doc.Entries[entry]
+	gone := make([]bool, e.EndLine-e.Line+1)
+	for _, p := range ranges {
+		if p[0] < e.Line || p[1] < p[0] || p[1] > e.EndLine {
+			r.fail("lines %d to %d are not in the entry", p[0], p[1])
+			return
+		}
+		for line := p[0]; line <= p[1]; line++ {
+			gone[line-e.Line] = true
+		}
+	}
+	// A blank line between two others goes with the lines above it.
+	for i := 1; i < len(gone)-1; i++ {
+		gone[i] = gone[i] || gone[i-1] && d.blankLine(e.Line+i)
+	}
+	for i := len(gone) - 2; i > 0 && gone[len(gone)-1] && (gone[i] || d.blankLine(e.Line+i)); i-- {
+		gone[i] = true
+	}
+	var left []string
+	last := 0 // of left, with text
+	for i := range gone {
+		if text := d.line(e.Line + i); !gone[i] {
+			left = append(left, text)
+			if !remarksRE().MatchString(strings.TrimSpace(text[len(quoteRE().FindString(text)):])) {
+				last, c.lastLine = len(left)-1, e.Line+i
+			}
+		}
+	}
+	c.remove, c.cut = c.lastLine == 0, gone
+	if c.remove {
+		return
+	}
+	commented := e.Comment.End > 0 && gone[d.lines.at(e.Comment.Start)-e.Line]
+	if commented && (e.Block == Paragraph || e.Block == Quote) { // elsewhere it belongs to the removed part
+		c.comment = " " + string(d.comment(e))
+		left[last] += c.comment
+	}
+	c.left = strings.Join(left, "\n")
+}
+
+// cutFromEntry adds the edits that remove lines from an entry.
+func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
+	if len(c.tasks)+len(c.attributes) > 0 {
+		return fmt.Errorf("line %d: an entry that loses lines cannot have other changes", w.d.Entries[i].Line)
+	}
+	one, err := w.parseSingle(c.left)
+	if err != nil {
+		return err
+	}
+	w.replacements[i] = one
+	for k, gone := range c.cut {
+		if gone {
+			s := w.d.lines.span(w.d.Entries[i].Line+k, w.d.Entries[i].Line+k)
+			s.Start = max(s.Start, bomLen(w.d.Source))
+			w.editList = append(w.editList, Edit{s, nil})
+		}
+	}
+	if c.comment != "" {
+		s := w.d.lines.span(c.lastLine, c.lastLine)
+		at := s.Start + len(trimEnding(w.d.Source[s.Start:s.End]))
+		w.editList = append(w.editList, Edit{Span{at, at}, []byte(c.comment)})
+	}
+	return nil
+}
+
+// removeEntries adds the edits that remove entries, and headings that must not
+// stay without them.
+func (w *passAttempt) removeEntries() {
+	d := w.d
+	w.droppedHeadings = w.emptiedHeadings()
+	for i, c := range w.entries {
+		if e := &d.Entries[i]; c.remove {
+			w.removedLines = append(w.removedLines, lineRange{e.Line, e.EndLine})
+		}
+	}
+	for h := range w.droppedHeadings {
+		w.removedLines = append(w.removedLines, lineRange{d.Headings[h].Line, d.Headings[h].EndLine})
+	}
+	slices.SortFunc(w.removedLines, func(a, b lineRange) int { return a.from - b.from })
+	for i := 0; i < len(w.removedLines); i++ {
+		r := w.removedLines[i]
+		for i+1 < len(w.removedLines) && d.adjoin(r.to, w.removedLines[i+1].from) {
+			i++
+			r.to = w.removedLines[i].to
+		}
+		w.editList = append(w.editList, w.cutLines(r))
+	}
+}
+
+// adjoin reports whether only blank lines and separators are between two lines.
+func (d *Document) adjoin(from, to int) bool {
+	for line := from + 1; line < to; line++ {
+		if !d.blankLine(line) && !d.isSeparator(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// gaps returns the numbers of blank lines above and below a range of lines.
+func (d *Document) gaps(r lineRange) (above, below int) {
+	for r.from-above > d.bodyLine() && d.blankLine(r.from-above-1) {
+		above++
+	}
+	for r.to+below < d.lines.count() && d.blankLine(r.to+below+1) {
+		below++
+	}
+	return above, below
+}
+
+// withSeparator extends the lines of removed entries to the separator that they leave: one of
+// two around them, or the only one if the other side is a heading or an end of the file.
+func (d *Document) withSeparator(r lineRange) lineRange {
+	if len(d.separators) == 0 {
+		return r
+	}
+	above, below := d.gaps(r)
+	from, to := r.from-above-1, r.to+below+1
+	isEnd := func(line int) bool {
+		emptyHeading := func(e Entry) bool { return e.Line == line && e.Block == EmptyHeading }
+		return line < d.bodyLine() || line > d.lines.count() || d.placement().headingAt(line) ||
+			slices.ContainsFunc(d.Entries, emptyHeading)
+	}
+	switch up, down := d.isSeparator(from), d.isSeparator(to); {
+	case down && (up || isEnd(from)):
+		r.to = to
+	case up && isEnd(to):
+		r.from = from
+	}
+	return r
+}
+
+// cutLines returns the edit that removes lines together with the blank lines on
+// the side that has fewer, so that the larger gap stays. At the top of a file
+// no blank line stays, and at its end none is added.
+func (w *passAttempt) cutLines(r lineRange) Edit {
+	d, first, n := w.d, w.d.bodyLine(), w.d.lines.count()
+	r = d.withSeparator(r)
+	above, below := d.gaps(r)
+	atEnd, atTop := r.to+below == n, r.from-above == first && first == 1
+	var replacement []byte
+	switch {
+	case atEnd:
+		r.from -= above
+	case atTop:
+		r.to += below
+	case above == 0 && below == 0:
+		if w.minGap > 0 && r.from > 1 {
+			replacement = d.lineEnding(r.from - 1)
+		}
+	case above < below:
+		r.from -= above
+	case above > 0:
+		r.to += below
+	}
+	s := d.lines.span(r.from, r.to)
+	s.Start = max(s.Start, bomLen(d.Source))
+	return Edit{s, replacement}
+}
+
+// emptiedHeadings returns the headings to remove with the entries below them: headings
+// that would otherwise become visible to more readers, and headings with the
+// time of a removed note. A heading without entries is visible to every reader
+// of the file.
+func (w *passAttempt) emptiedHeadings() map[int]bool {
+	d := w.d
+	had, remains, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
+	for i := range d.Entries {
+		c := w.entries[i]
+		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
+			removed := c != nil && c.remove
+			had[h], remains[h] = had[h] || removed, remains[h] || !removed
+			public[h] = public[h] || d.Entries[i].Partition.Visibility == PublicOK
+		}
+	}
+	for i := range w.below {
+		if i < 0 {
+			continue // at the top of the file
+		}
+		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
+			remains[h] = true
+		}
+	}
+	drop := map[int]bool{}
+	for h := range d.Headings {
+		exposed := d.Own.Visibility == PublicOK && !public[h] &&
+			!d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine)
+		if !remains[h] && (exposed || had[h] && d.isNoteHeading(h)) {
+			drop[h] = true
+		}
+	}
+	return drop
+}
+
+// isNoteHeading reports whether a heading is that of a note with a time of day, and has
+// no subheadings.
+func (d *Document) isNoteHeading(h int) bool {
+	_, _, _, ok := headingClock(d.Headings[h].Text)
+	return ok && d.Place.Day != "" && !slices.ContainsFunc(d.Headings, func(o Heading) bool { return o.Parent == h })
 }

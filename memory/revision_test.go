@@ -2,12 +2,17 @@ package memory
 
 import (
 	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -206,6 +211,351 @@ func TestCountersTellOfNoPrivateTasks(t *testing.T) {
 			if p.Code == CounterWrong {
 				t.Errorf("%q: %s", out, p.Message)
 			}
+		}
+	}
+}
+
+func FuzzRevise(f *testing.F) {
+	paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md"}
+	for i, s := range seeds {
+		f.Add(paths[i%len(paths)], []byte(s), uint64(i))
+	}
+	for i, s := range []string{
+		"- a\nlazy\n\n  - b\n   lazy\n- c\n", "Setext\n===\n- a\n---\n- b\n\nSetext\n- a\n  ---\n", "-\ta\n\t- b\n\t\t- [ ] c\n", "[a]: /x\n  'title'\n- [a]\n\n[b]: /y\n",
+		"<div>\n- a\n</div>\n- b\n\n<!-- c -->\n- d\n<!--\n- e\n-->\n- f\n", "|a|b|\n|-|-|\n|c|d|\n- e\n|f|\n", "- a\n<!-- -->\n- b\n\n<!-- x -->\n\n- c\n",
+		"# A\r- a\r- [ ] b\r\r## Tasks\r- [x] c", "\ufeff# A\n- a\n- [ ] b", "- a\u2028b\n- c\u0085d\n", "## 待办与承诺\n- ✅ a\n- b\n  - ✅ c\n- ✅\n## 待办与承诺\n- d\n",
+		"# A\n## A\n- a\n# A\n- b\n## A\n- c\n", "1. a\n   1. b\n10) c\n1) d\n", "> - a\n> - [ ] b\n- c\n> d\n", "- ```\n  a\n- b\n```\n- c\n", "* a\n\n    code\n\n* * *\n- - - b\n",
+		"- [ ] a <!-- id=x -->\n  <!-- y -->\n  - [ ] b <!-- id=z\n  -->\n", "- a\n\n\n- b\n\n\n\n", "a  \nb\\\n- [ ] c\n", "- [ ]\n- [ ] \n- [x]\ta\n- [ ]b\n",
+		"a: b\nc = d <!-- id=x -->\r\n  e\n\n> - f\n>   g\n>   - h\n> - i\n\n- j\n  - [ ] k\n\n    l\n  - m\n\n|n|\n|-|\n|o|\np\n",
+		"a\n§\n- b\n- c\n\n§\n# A\n§\nd\n§\n§\ne\n",
+	} {
+		f.Add(paths[i%len(paths)], []byte(s), uint64(i))
+		f.Add(paths[(i+1)%len(paths)], []byte(s), uint64(i+100))
+	}
+	f.Fuzz(func(t *testing.T, path string, src []byte, seed uint64) {
+		reviseAtRandom(t, path, src, rand.New(rand.NewPCG(seed, 11)))
+	})
+}
+
+func TestRevisionLawsOnRandomFiles(t *testing.T) {
+	paths := []string{"2026-02-04/a.md", "MEMORY.md"}
+	n, done := uint64(12_000), 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(seed, 13))
+		var b strings.Builder
+		if r.IntN(4) == 0 {
+			b.WriteString([]string{"---\ntasks: 1/9\nsummary: >\n  a\n\n---\n", "\ufeff---\r\nfollow_ups: 0/0\r\n...\r\n", "---\nvisibility: private_only\n---\n"}[r.IntN(3)])
+		}
+		if seed%2 == 0 {
+			b.WriteString(joinChunks("", randomDocument(r, PublicOK)))
+		} else {
+			for range 1 + r.IntN(14) {
+				b.WriteString(fuzzTokens[r.IntN(len(fuzzTokens))])
+			}
+		}
+		if reviseAtRandom(t, paths[r.IntN(2)], []byte(b.String()), r) {
+			done++
+		}
+	}
+	t.Logf("%d of %d revisions were made", done, n)
+	if done < int(n)/4 {
+		t.Error("too few revisions can be made")
+	}
+}
+
+// reviseAtRandom applies one random change that the document allows and checks
+// the invariants. It is independent of the checks in Revision.
+func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done bool) {
+	t.Helper()
+	l := testLayout()
+	parse := func(b []byte) *Document { return l.Parse(path, b, testMeta) }
+	d := parse(src)
+	if out, err := d.Revise().Apply(parse); err != nil || !bytes.Equal(out, src) {
+		t.Fatalf("an empty revision of %q gives %q, %v", src, out, err)
+	}
+	rev := d.Revise()
+	var added string
+	entry := -1
+	if len(d.Entries) > 0 {
+		entry = r.IntN(len(d.Entries))
+	}
+	var cut [][2]int
+	op := r.IntN(8)
+	switch {
+	case op == 0 || entry < 0:
+		added = []string{"- added", "- [ ] added\n  more", "added", "```\nadded\n```", "> added"}[r.IntN(5)]
+		rev.Append([][]string{nil, {"Tasks"}, {"A", "B"}}[r.IntN(3)], added)
+	case op == 1:
+		rev.Remove(entry)
+	case op == 2:
+		added = "- added"
+		rev.Insert(entry, added)
+	case op == 3:
+		rev.SetAttribute(entry, "source", "x y")
+	case op == 4:
+		rev.SetField("summary", []string{"new", "a: b", "x\ny", ""}[r.IntN(4)])
+	case op == 5 && len(d.Entries[entry].Tasks) > 0:
+		task := r.IntN(len(d.Entries[entry].Tasks))
+		rev.SetTask(entry, task, 1-d.Entries[entry].Tasks[task].State)
+	case op == 7:
+		line := -1
+		cut = d.MatchingParts(&d.Entries[entry], func(string) bool { line++; return line > 0 && r.IntN(2) == 0 })
+		if cut == nil {
+			return false
+		}
+		rev.RemoveLines(entry, cut)
+	default:
+		op = 6
+		added = "- [x] added"
+		rev.Replace(entry, added)
+	}
+	out, err := rev.Apply(parse)
+	if d.Unsound && !rev.Empty() && err == nil {
+		t.Fatalf("%q is unsound, and edited to %q", src, out)
+	}
+	if err != nil {
+		return false
+	}
+	next := parse(out)
+	fail := func(what string) {
+		t.Helper()
+		t.Fatalf("%s %s: %+v\n%q\n=>\n%q", path, what, *rev, src, out)
+	}
+	if next.Unsound || !utf8.Valid(out) {
+		fail("is damaged")
+	}
+	if !bytes.Contains(bytes.ReplaceAll(src, []byte("\r\n"), nil), []byte("\n")) && bytes.Contains(src, []byte("\r\n")) && bytes.Contains(bytes.ReplaceAll(out, []byte("\r\n"), nil), []byte("\n")) {
+		fail("has line endings of another sort")
+	}
+	if bytes.HasPrefix(src, bom) != bytes.HasPrefix(out, bom) {
+		fail("loses its mark")
+	}
+	// Public lines must have been public before, or be part of the change.
+	was, is := d.Shown(View{}), next.Shown(View{})
+	for _, line := range is.Lines {
+		if op == 7 {
+			line, _, _ = strings.Cut(line, " <!--") // an attribute comment can move
+		}
+		if !slices.ContainsFunc(was.Lines, func(w string) bool { return w == line || op == 7 && strings.HasPrefix(w, line) }) && op != 3 && op != 4 && op != 5 &&
+			!strings.Contains(line, "added") && !strings.Contains(line, "```") && !strings.Contains(line, "more") && strings.Trim(line, " \t#AB§") != "" && !strings.Contains(line, "Tasks") {
+			fail("shows everybody " + line)
+		}
+	}
+	// All lines must still exist, except those of the changed entry.
+	if op != 3 && op != 4 && op != 5 {
+		at := 0
+		for line := 1; line <= d.lines.count(); line++ {
+			e := -1
+			for i := range d.Entries {
+				if d.Entries[i].Line <= line && line <= d.Entries[i].EndLine {
+					e = i
+				}
+			}
+			isCut := slices.ContainsFunc(cut, func(c [2]int) bool { return c[0] <= line && line <= c[1] })
+			if e == entry && (op == 1 || op == 6) || isCut || d.blankLine(line) || op == 1 && d.isSeparator(line) {
+				continue
+			}
+			found := at
+			for found < next.lines.count() && next.line(found+1) != d.line(line) && (op != 7 || !strings.HasPrefix(next.line(found+1), d.line(line)+" <!--")) {
+				found++
+			}
+			switch heading := op == 1 && d.placement().headingAt(line); {
+			case heading: // may be gone, while an equal one below stays
+			case found < next.lines.count():
+				at = found + 1
+			default:
+				fail("has lost " + d.line(line))
+			}
+		}
+	}
+	return !rev.Empty()
+}
+
+var treeFlag = flag.String("tree", shared, "a directory of Markdown files, which TestRevisionOnTree edits in memory")
+
+// maxEdits bounds the number of entries and tasks that are tested in one file.
+// In a larger file, those tested are evenly spaced.
+const maxEdits = 150
+
+// TestRevisionOnTree toggles every box, removes every entry and sets the
+// counters of all files below a directory, each alone, and checks that exactly
+// the intended bytes change.
+func TestRevisionOnTree(t *testing.T) {
+	if _, err := os.Stat(*treeFlag); err != nil {
+		t.Skipf("no files to edit: %v; give a directory with -tree", err)
+	}
+	var files, unsound, tasks, removed, apart, fields int
+	refused := map[string]int{}
+	err := filepath.WalkDir(*treeFlag, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || !strings.EqualFold(filepath.Ext(path), ".md") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(*treeFlag, path)
+		if len(rel) > 12 && !IsDay(rel[:10]) {
+			_, rel, _ = strings.Cut(rel, "/") // each collection is a root
+		}
+		l := testLayout()
+		parse := func(b []byte) *Document { return l.Parse(rel, b, testMeta) }
+		d := parse(src)
+		files++
+		most := maxEdits
+		if len(src) > 100<<10 {
+			most = 3
+		}
+		if d.Unsound {
+			unsound++
+			r := d.Revise()
+			r.Append(nil, "more")
+			if _, err := r.Apply(parse); err == nil {
+				t.Errorf("%s is unsound, and edited", path)
+			}
+			return nil
+		}
+		var boxes [][2]int
+		for i := range d.Entries {
+			for j := range d.Entries[i].Tasks {
+				boxes = append(boxes, [2]int{i, j})
+			}
+		}
+		for _, at := range spreadIndexes(boxes, most) {
+			task := d.Entries[at[0]].Tasks[at[1]]
+			r := d.Revise()
+			r.SetTask(at[0], at[1], 1-task.State)
+			got, err := r.Apply(parse)
+			if err != nil {
+				t.Errorf("%s:%d: %v", path, task.Line, err)
+				continue
+			}
+			tasks++
+			want := slices.Clone(src)
+			want[task.Box.Start] = " x"[1-task.State]
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s:%d: ticking changes other bytes", path, task.Line)
+			}
+		}
+		all := make([]int, len(d.Entries))
+		for i := range all {
+			all[i] = i
+		}
+		for _, i := range spreadIndexes(all, most) {
+			e := &d.Entries[i]
+			r := d.Revise()
+			r.Remove(i)
+			got, err := r.Apply(parse)
+			if err != nil {
+				_, reason, _ := strings.Cut(err.Error(), "text at line ")
+				_, reason, _ = strings.Cut(reason, " ")
+				refused[reason]++
+				t.Logf("%s:%d: %v", path, e.Line, err)
+				continue
+			}
+			removed++
+			// The result consists of the text above and below, without the
+			// blank lines on one side, or with one added to separate the
+			// blocks.
+			above, below := 0, 0
+			for above < len(got) && above < e.Span.Start && got[above] == src[above] {
+				above++
+			}
+			for below < len(got)-above && below < len(src)-e.Span.End && got[len(got)-1-below] == src[len(src)-1-below] {
+				below++
+			}
+			between := got[above : len(got)-below]
+			if !isBlankText(between) || !isBlankText(bytes.TrimPrefix(src[above:e.Span.Start], bom)) || !isBlankText(src[e.Span.End:len(src)-below]) {
+				t.Errorf("%s:%d: removing an entry changes other text: %q", path, e.Line, between)
+			}
+			if len(between) > 0 {
+				apart++
+			}
+		}
+		if d.Front.Present {
+			for _, key := range []string{"tasks", "follow_ups"} {
+				r := d.Revise()
+				r.SetField(key, "7/9")
+				got, err := r.Apply(parse)
+				if err != nil {
+					refused[err.Error()]++
+					continue
+				}
+				fields++
+				if f, ok := parse(got).Front.Field(key); !ok || f.Value != "7/9" {
+					t.Errorf("%s: %s is not set", path, key)
+				}
+				if n := bytes.Count(got, []byte("\n")) - bytes.Count(src, []byte("\n")); n > 1 || n < 0 {
+					t.Errorf("%s: setting a counter makes %d lines", path, n)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d files, %d of them never written to: %d boxes changed, %d entries removed (%d with a blank line put between their neighbours), %d counters set",
+		files, unsound, tasks, removed, apart, fields)
+	for reason, n := range refused {
+		t.Logf("refused %d times: %s", n, reason)
+	}
+}
+
+// spreadIndexes returns at most n elements of a list, evenly spaced.
+func spreadIndexes[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	out := make([]T, n)
+	for i := range out {
+		out[i] = list[i*len(list)/n]
+	}
+	return out
+}
+
+// TestRewriteKeepsBytes checks that unchanged lines keep their bytes and that
+// new lines take the line endings of the file.
+func TestRewriteKeepsBytes(t *testing.T) {
+	var dirs Directories
+	owner, err := dirs.View(Scope{Subject: "owner", Context: Private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := testLayout()
+	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }
+	for _, c := range []struct{ src, text, want string }{
+		{"- a\r\n- b\r\n", "- a\n- x\n- b\n", "- a\r\n- x\r\n- b\r\n"},
+		{"- a\r\n- b", "- a\n- b\n- c\n", "- a\r\n- b\r\n- c"},
+		{"- a\n- b", "- a\n", "- a"},
+		{"- a\r- b\r", "- a\n- c\n", "- a\r- c\r"},
+		{"\ufeff- a\n- b\n", "- c\n- b\n", "\ufeff- c\n- b\n"},
+		{"\ufeff- a\n- b\n", "- b\n", "\ufeff- b\n"},
+		{"- a\r\n- b\n- c\r\n", "- b\n- c\n- d\n", "- b\n- c\r\n- d\r\n"},
+		{"-\ta  \n\n\n- b\n", "-\ta  \n\n\n- B\n", "-\ta  \n\n\n- B\n"},
+		{"a\n", "a", "a\n"},
+		{"", "a\n", "a\n"},
+		{"a\n", "", ""},
+		{"- x\x00y\n- b\n", "- x\ufffdy\n- c\n", "- x\x00y\n- c\n"},
+		{"a\n\nb\n\na\n", "a\n\nb\n\nnew\n\na\n", "a\n\nb\n\nnew\n\na\n"},
+	} {
+		got, err := parse([]byte(c.src)).Rewrite(owner, c.text, parse)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%q made to show %q is %q, %v; want %q", c.src, c.text, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		src, text string
+		want      error
+	}{
+		{"- a\n", "- a\x00\n", ErrText},
+		{"- a\n", "---\nb: [\n---\n- a\n", ErrText},
+		{"- a\n", "<private>\n- a\n", ErrText},
+		{"- a\n<private>\n", "- b\n", ErrUnwritable},
+		{"- a\xff\n", "- b\n", ErrUnwritable},
+	} {
+		if got, err := parse([]byte(c.src)).Rewrite(owner, c.text, parse); !errors.Is(err, c.want) {
+			t.Errorf("%q made to show %q is %q, %v", c.src, c.text, got, err)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -358,4 +360,174 @@ func TestShownSeparators(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestProse checks that prose omits text for programs, keeps text for users,
+// and records whether each line is trusted.
+func TestProse(t *testing.T) {
+	for _, c := range []struct {
+		what, source string
+		context      Context
+		want         []string // an untrusted line begins with !
+	}{
+		{"frontmatter and blank lines", "---\nsummary: x\n---\n\n\n# T\n\n\ntext\n\n", Private, []string{"# T", "", "", "text"}},
+		{"attributes", "- a <!-- id=a visibility=private_only -->\n- b\n  <!-- id=b -->\n- c\n", Private, []string{"- a", "- b", "- c"}},
+		{"attributes below their entry", "text\n\n<!-- type=fact -->\n\nnext\n", Private, []string{"text", "", "next"}},
+		{"attributes over lines", "- a <!-- id=a\n  type=fact -->\n- b\n", Private, []string{"- a", "- b"}},
+		{"comments for people", "<!-- keep -->\n\n- a <!-- words for people -->\n", Private, []string{"<!-- keep -->", "", "- a <!-- words for people -->"}},
+		{"generated text and injected blocks", "a\n\n[Memory:X]\n- no\n\nb\n\n" + GeneratedOpen + "\n- no\n" + GeneratedClose + "\n\nc\n", Private, []string{"a", "", "b", "", "c"}},
+		{"line endings, a byte order mark, no text", "\ufeffa <!-- id=x -->\r\n\r\nb\xff", Private, []string{"a", "", "b\ufffd"}},
+		{"others' words", "- ours\n- theirs <!-- source=public:x -->\n\n## Topic\ntheirs\n<!-- source=ntfy:y -->\n", Private, []string{"- ours", "!- theirs", "", "!## Topic", "!theirs"}},
+		{"a heading above both", "# T\n## A\ntheirs <!-- source=ntfy:y -->\n## B\nours\n", Private, []string{"# T", "!## A", "!theirs", "## B", "ours"}},
+		{"a heading above nothing", "# T\n", Private, []string{"# T"}},
+		{"what may be read", "- a\n- b <!-- visibility=public_ok -->\n", Public, []string{"- b"}},
+		{"credentials", "- SECRET here <!-- id=SECRET2 -->\n", Private, []string{"- XXXXXX here"}},
+		{"nothing", "---\nsummary: x\n---\n<!-- id=x -->\n", Public, nil},
+	} {
+		l := &Layout{Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("SECRET"), []byte("XXXXXX")) }}
+		v, err := (&Directories{}).View(Scope{Subject: "owner", Context: c.context})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if doc := l.Parse("MEMORY.md", []byte(c.source), testMeta).For(v); doc != nil {
+			for _, line := range doc.Prose(v) {
+				text := line.Text
+				if line.Untrusted {
+					text = "!" + text
+				}
+				if line.Entry >= 0 && c.what != "comments for people" && !strings.Contains(doc.Entries[line.Entry].Text, strings.TrimSpace(line.Text)) {
+					t.Errorf("%s: %q is said to be of %q", c.what, line.Text, doc.Entries[line.Entry].Text)
+				}
+				got = append(got, text)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+}
+
+// FuzzExcerpt checks that the excerpt consists of exactly the readable lines,
+// that readers of the whole file do not get an excerpt, and that a view that
+// may read neither gets no document.
+func FuzzExcerpt(f *testing.F) {
+	for i, s := range seeds {
+		f.Add(uint8(i), []byte(s))
+		f.Add(uint8(i), []byte("- open <!-- visibility=public_ok -->\n\n"+s+"\n\n- closed <!-- visibility=private_only -->\n\n"+s))
+	}
+	f.Fuzz(func(t *testing.T, n uint8, src []byte) {
+		paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md", "x/y.md"}
+		l := testLayout()
+		d := l.Parse(paths[int(n)%len(paths)], src, testMeta)
+		var dirs Directories
+		owner := d.publicPartition.Owner
+		for _, subject := range []string{"owner", "acct:42", "acct:1"} {
+			if v, err := dirs.View(Scope{Subject: subject}); err == nil && v.Readable(d.publicPartition) {
+				owner = subject
+			}
+		}
+		if ValidSubject(owner) != nil {
+			owner = "owner" // for text without a subject
+		}
+		view := func(s Scope) View {
+			v, err := dirs.View(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		outside, inside := view(Scope{Subject: owner}), view(Scope{Subject: owner, Context: Private})
+		e := d.Excerpt()
+		switch {
+		case e == nil && d.For(outside) != nil && (d.For(outside) != d || d.Partition != d.publicPartition):
+			t.Fatal("without an excerpt some see a part")
+		case e != nil && inside.Readable(d.Partition) && (d.For(outside) != e || d.For(inside) != d):
+			t.Fatal("one who may read all sees the excerpt, or the other way round")
+		case e == nil:
+			return
+		}
+		if !e.Partition.Excerpt || d.Partition.Visibility != PrivateOnly || !e.Shown(outside).Complete || e.excerpt != nil {
+			t.Fatalf("an excerpt in %+v of what is in %+v", e.Partition, d.Partition)
+		}
+		shown := d.Shown(outside)
+		if got, want := strings.Count(e.Shown(outside).Text(), "\n"), len(shown.Lines); got != want {
+			t.Fatalf("the excerpt has %d lines, %d are readable", got, want)
+		}
+		// At the start of the excerpt, a BOM character is a byte order mark.
+		if strings.TrimPrefix(e.Shown(outside).Text(), string(bom)) != strings.TrimPrefix(shown.Text(), string(bom)) {
+			t.Fatalf("the excerpt is %q, what is readable %q", e.Shown(outside).Text(), shown.Text())
+		}
+		for i := range e.Entries {
+			if !e.Entries[i].Readable(outside) {
+				t.Fatalf("line %d of the excerpt is not public", e.Entries[i].Line)
+			}
+		}
+		checkEntries(t, e)
+	})
+}
+
+// TestExcerptKeepsIDs checks that an entry has the same id in the whole file
+// and in the excerpt.
+func TestExcerptKeepsIDs(t *testing.T) {
+	for _, path := range []string{"2026-02-04/s.md", "MEMORY.md", "_longterms/acct_42/_index.md"} {
+		const src = "# A\n\n- same <!-- visibility=private_only -->\n- same <!-- visibility=public_ok -->\n- same <!-- visibility=public_ok -->\n\n## B\n\n- closed <!-- id=k visibility=private_only -->\n\ntext <!-- id=k visibility=public_ok -->\n"
+		d := testLayout().Parse(path, []byte(src), testMeta)
+		var all, some []string
+		for _, e := range d.Entries {
+			if e.Partition.Visibility == PublicOK {
+				all = append(all, e.ID)
+			}
+		}
+		for _, e := range d.Excerpt().Entries {
+			some = append(some, e.ID)
+		}
+		if got, want := strings.Join(some, " "), strings.Join(all, " "); got != want || len(some) != 3 {
+			t.Errorf("%s: the ids of the excerpt are %s, of the whole %s", path, got, want)
+		}
+	}
+}
+
+// TestMemorySize compares the estimate with the growth of the heap, for
+// documents of several kinds.
+func TestMemorySize(t *testing.T) {
+	if raceFactor > 1 {
+		t.Skip("the race detector changes the heap")
+	}
+	const documents = 100
+	for name, text := range map[string]string{
+		"lists":     "# List\n\n" + strings.Repeat("- one of some short entries\n", 50),
+		"public":    "# List\n\n" + strings.Repeat("- one of some <!-- visibility=public_ok importance=0.5 -->\n", 50),
+		"tasks":     "# Tasks\n\n" + strings.Repeat("- [ ] water the plants #home\n", 50),
+		"links":     "# Links\n\n" + strings.Repeat("- see [[one]], [two](two.md) and [three](dir/three.md#four)\n", 50),
+		"headings":  strings.Repeat("# Heading\n\nA paragraph below it.\n\n", 50),
+		"paragraph": "# Text\n\n" + strings.Repeat("A long paragraph of many words. ", 500) + "\n",
+		"tags":      "---\ntags: [" + strings.Repeat("a, ", 99) + "b]\n---\n" + strings.Repeat("- an entry\n", 200),
+		"brackets":  strings.Repeat("[", 500) + strings.Repeat("](a)", 500) + "\n",
+	} {
+		var l Layout
+		kept := make([]*Document, documents)
+		before := liveHeap()
+		estimate := 0
+		for n := range kept {
+			kept[n] = l.Parse(fmt.Sprintf("notes/n%d.md", n), []byte(text), Meta{})
+			estimate += kept[n].MemorySize()
+		}
+		size := liveHeap() - before
+		runtime.KeepAlive(kept)
+		if ratio := float64(estimate) / float64(size); ratio < 0.7 || ratio > 1.4 {
+			t.Errorf("%s: estimated %d bytes, heap grew by %d (%.2f)", name, estimate, size, ratio)
+		} else {
+			t.Logf("%s: estimated %d bytes, heap grew by %d (%.2f)", name, estimate, size, ratio)
+		}
+	}
+}
+
+// liveHeap returns the bytes of reachable objects.
+func liveHeap() int {
+	runtime.GC()
+	runtime.GC() // the first one may have begun before
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

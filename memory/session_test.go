@@ -1,0 +1,380 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var mergeNow = time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+
+type sessionDraft struct {
+	Draft
+	Summary         string
+	Source          string
+	Channel         string
+	ContactID       string `json:"contact_id"`
+	ContactNickname string `json:"contact_nickname"`
+	SubjectID       string `json:"subject_id"`
+}
+
+// mergeDraft returns a document after a draft was merged into it, with the outcomes
+// of the draft's items.
+func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source string, now time.Time) (*Document, []Outcome, error) {
+	parse := func(b []byte) *Document { return l.Parse(d.Place.Path, b, testMeta) }
+	parts, err := draft.Entries()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := l.Merge(d, parts, permitReadable(view))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := m.ByRules(context.Background()); err != nil {
+		return nil, nil, err
+	}
+	r := d.Revise()
+	m.Revise(r, Author{Source: source}, now)
+	r.CompleteSession(SessionHead{
+		Day: d.Place.Day, Now: now, Summary: draft.Summary, SessionID: "s", Source: draft.Source, Channel: draft.Channel,
+		ContactID: draft.ContactID, ContactNickname: draft.ContactNickname, SubjectID: draft.SubjectID,
+	})
+	out, err := r.Apply(parse)
+	if err != nil {
+		return nil, nil, err
+	}
+	next := parse(out)
+	return next, m.Outcomes(next), nil
+}
+
+// TestMergeGolden compares results with the archives in testdata/merge. Each
+// contains sessions' files, each followed by drafts, which are merged in turn,
+// with the result after each draft. "draft: public" is a draft from an
+// untrusted source and a reader of public text only. The section "→ items"
+// contains the outcomes: a plus is a new item, a tilde a changed one, an equals
+// sign an existing one.
+func TestMergeGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/merge/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[int]string{}
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				if strings.HasPrefix(f.Name, "→") {
+					want[len(out.Files)] = string(f.Data)
+				}
+				out.Files = append(out.Files, f)
+			}
+			out.Files = slices.DeleteFunc(out.Files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, "→") })
+			l := testLayout()
+			if strings.Contains(string(a.Comment), "sections: 任务 跟进") {
+				l.Tasks, l.FollowUps = []string{"任务"}, []string{"跟进"}
+			}
+			var d *Document
+			result := &txtar.Archive{Comment: a.Comment}
+			for _, f := range out.Files {
+				result.Files = append(result.Files, f)
+				if !strings.HasPrefix(f.Name, "draft") {
+					d = l.Parse(f.Name, decodePicture(f.Data), testMeta)
+					continue
+				}
+				var said []string
+				d, said = mergeCase(t, l, d, f)
+				result.Files = append(result.Files, txtar.File{Name: "→", Data: []byte(encodePicture(d.Source))}, txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(result), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(txtar.Format(a)), string(txtar.Format(result))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// mergeCase merges a draft, and merges it again to check that the second merge
+// has no effect.
+func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, []string) {
+	t.Helper()
+	var draft sessionDraft
+	dec := json.NewDecoder(bytes.NewReader(f.Data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&draft); err != nil {
+		t.Fatalf("%s: %v", f.Data, err)
+	}
+	var dirs Directories
+	scope, source := Scope{Subject: "owner", Context: Private}, "cli"
+	if strings.Contains(f.Name, "public") {
+		scope.Context, source = Public, PublicSource+"telegram"
+	}
+	view, err := dirs.View(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, outcomes, err := mergeDraft(l, d, &draft, view, source, mergeNow)
+	if err != nil {
+		return d, []string{"error: " + err.Error() + "\n"}
+	}
+	var said []string
+	for _, o := range outcomes {
+		text := ""
+		if o.Entry >= 0 {
+			text, _, _ = strings.Cut(next.Entries[o.Entry].Text, "\n")
+		}
+		said = append(said, fmt.Sprintf("%c %s line %d: %s\n", "+~="[o.Change], o.Name, o.Line, strings.TrimSpace(text)))
+	}
+	again, outcomes, err := mergeDraft(l, next, &draft, view, source, mergeNow.Add(time.Hour))
+	if err != nil {
+		t.Fatalf("once more: %v", err)
+	}
+	later := bytes.Replace(again.Source, []byte("2026-02-05T13:00:00Z"), []byte("2026-02-05T12:00:00Z"), 1)
+	if diff := cmp.Diff(string(next.Source), string(later)); diff != "" {
+		t.Errorf("%s\nonce more (-first +second):\n%s", f.Data, diff)
+	}
+	for _, o := range outcomes {
+		if o.Change != Merged || o.Entry < 0 {
+			t.Errorf("%s once more is %d, at entry %d", o.Name, o.Change, o.Entry)
+		}
+	}
+	return next, said
+}
+
+// permitReadable permits changes of every entry that a view reads.
+func permitReadable(v View) func(*Entry) bool { return func(e *Entry) bool { return e.Readable(v) } }
+
+func TestMostSimilar(t *testing.T) {
+	texts := NewSimilarTexts([]string{
+		"The port is 8080 (added 2026-02-04)", "Book a van for Saturday", "提醒主人周五准备面试", "short one", "The build takes an hour",
+	})
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{"the port is 9090", 0},
+		{"a van: book it for Saturday", 1},
+		{"提醒主人周五准备考试", 2},
+		{"short one", -1},
+		{"The van is red", -1},
+		{"Book a hotel in Lisbon for March", -1},
+		{"", -1},
+	} {
+		if got := texts.MostSimilar(c.text); got != c.want {
+			t.Errorf("MostSimilar(%q) = %d, want %d", c.text, got, c.want)
+		}
+	}
+	if NewSimilarTexts(make([]string, maxSimilar+1)).MostSimilar("The port is 8080") != -1 {
+		t.Error("compared with very many texts")
+	}
+}
+
+// randomDraft returns a draft with texts from the random files and texts that
+// look like structure.
+func randomDraft(r *rand.Rand) *sessionDraft {
+	text := func() string {
+		list := []string{"tea", "same", "SAME", "**Bob**: likes coffee", "[x](2026-02-01/a.md)", "[y](b.md#c)", "喝茶", "nested", "a ^b", "# h", "- [ ] x", "```", "a\n===", "|a|\n|-|", "1. x", "<div>", "[a]: b", "---", "a  \\", "`", "x\n\ty\n  z", "> q", "***", "2026-01-03: rain", "coffee (added 2026-01-02)", "_", "&amp;", "a\u2028b"}
+		return list[r.IntN(len(list))]
+	}
+	title := func() string { return []string{"", "", "Bob", "bob ", "Other", "T:", "`x`"}[r.IntN(7)] }
+	d := &sessionDraft{Summary: text(), Draft: Draft{Items: map[string][]DraftItem{}}}
+	for range 1 + r.IntN(5) {
+		switch r.IntN(5) {
+		case 0:
+			d.Tasks = append(d.Tasks, DraftTask{Text: text(), Done: r.IntN(2) == 0})
+		case 1:
+			d.FollowUps = append(d.FollowUps, DraftTask{Text: text(), Reopen: r.IntN(4) == 0})
+		case 2:
+			d.Facts = append(d.Facts, DraftItem{Title: title(), Text: text()})
+		case 3:
+			d.Links = append(d.Links, DraftLink{Text: text(), Target: []string{"2026-02-01/a.md", "b.md#c", "https://a.b/c d", "x.md"}[r.IntN(4)]})
+		default:
+			section := []string{SessionSummary, "A", "Key Facts", "tasks", "10:30 AM - a", "New"}[r.IntN(6)]
+			item := DraftItem{Title: title(), Text: text()}
+			if r.IntN(3) == 0 {
+				item = DraftItem{Topic: "Bob", Users: "a", Event: text()}
+			}
+			d.Items[section] = append(d.Items[section], item)
+		}
+	}
+	return d
+}
+
+// mergeAtRandom merges a draft into a file and checks the invariants: only
+// entries paired with the draft change, all items of the draft are in the file,
+// and merging the same draft again changes only the time.
+func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, source string) (*Document, error) {
+	t.Helper()
+	l := testLayout()
+	next, outcomes, err := mergeDraft(l, d, draft, view, source, mergeNow)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(what string) {
+		t.Helper()
+		t.Fatalf("%s: %+v\n%q\n=>\n%q\n%s", what, *draft, d.Source, next.Source, next.Source)
+	}
+	if d.Unsound || next.Unsound {
+		fail("written though it is unsound")
+	}
+	touched := map[int]bool{}
+	for _, o := range outcomes {
+		if o.Entry < 0 {
+			fail("not to be seen: " + o.Name)
+		}
+		e := &next.Entries[o.Entry]
+		if o.Into >= 0 && o.Change == Updated {
+			touched[o.Into] = true
+		}
+		if o.Change == Added && (e.Author().Untrusted(View{}) != IsUntrustedSource(source) || e.Partition.Visibility != next.Own.Visibility) {
+			fail("new, and not marked as it should be: " + o.Name)
+		}
+	}
+	lines := strings.Split(string(unixText(next.Source)), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	at := 0
+	for line := d.bodyLine(); line <= d.lines.count(); line++ {
+		own := -1
+		for i := range d.Entries {
+			if d.Entries[i].Line <= line && line <= d.Entries[i].EndLine {
+				own = i
+			}
+		}
+		span := d.lines.span(line, line)
+		text := strings.TrimRight(string(trimEnding(unixText(d.Source)[span.Start:span.End])), " ")
+		if touched[own] || strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t") == "" {
+			continue
+		}
+		found := slices.IndexFunc(lines[at:], func(s string) bool { return strings.TrimPrefix(s, "\ufeff") == strings.TrimPrefix(text, "\ufeff") })
+		if found < 0 {
+			fail("lost or moved: " + text)
+		}
+		at += found + 1
+	}
+	again, outcomes, err := mergeDraft(l, next, draft, view, source, mergeNow.Add(time.Hour))
+	if err != nil {
+		fail("not the same again: " + err.Error())
+	}
+	later := bytes.Replace(again.Source, []byte("2026-02-05T13:00:00Z"), []byte("2026-02-05T12:00:00Z"), 1)
+	if !bytes.Equal(next.Source, later) {
+		fail("the same draft changes it: " + cmp.Diff(string(next.Source), string(later)))
+	}
+	for _, o := range outcomes {
+		if o.Change != Merged {
+			fail("not the same again: " + o.Name)
+		}
+	}
+	return next, nil
+}
+
+func views(t *testing.T) (public, private View) {
+	t.Helper()
+	var dirs Directories
+	public, err := dirs.View(Scope{Subject: "acct:1", Context: Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err = dirs.View(Scope{Subject: "owner", Context: Private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public, private
+}
+
+func FuzzMerge(f *testing.F) {
+	for i, s := range seeds {
+		f.Add([]byte(s), uint64(i))
+	}
+	for i, s := range []string{
+		"## Tasks\n- [ ] tea\n- [x] tea\n  - [ ] tea\n", "## Temporary Facts\n9. **Bob**: x\n10. tea\n\ntext\n", "# A\r\n\r\n## A\r\n* **bob**: x <!-- id=a -->\r\n* [y](b.md#c)", "## 待办与承诺\n- ✅ tea\n- same\n",
+		"## Related Links\n- [y](b.md#c) ^x\n- a [x](../2026-02-01/a.md)\n## Tasks\n", "Tasks\n===\n- [ ] **Bob**: a\n  - [ ] nested\n", "## Session Summary\n1. **Topic**: Bob\n2. Bob:\n   - a\n", "---\nsummary: [a]\ntasks: 3/4\n---\n## tasks\n- [ ] nested\n",
+	} {
+		f.Add([]byte(s), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, src []byte, seed uint64) {
+		public, private := views(t)
+		view, source := private, "cli"
+		if seed%2 == 0 {
+			view, source = public, PublicSource+"x"
+		}
+		d := testLayout().Parse("2026-02-04/a.md", src, testMeta)
+		if !view.Readable(d.Own) {
+			return
+		}
+		mergeAtRandom(t, d, randomDraft(rand.New(rand.NewPCG(seed, 17))), view, source)
+	})
+}
+
+// TestMergeAtRandom merges random drafts into random files.
+func TestMergeAtRandom(t *testing.T) {
+	_, private := views(t)
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 19))
+		src := []string{"", "---\nsession_id: s\nsummary: s\n---\n"}[r.IntN(2)] + joinChunks("", randomDocument(r, PublicOK))
+		mergeAtRandom(t, testLayout().Parse("2026-02-04/a.md", []byte(src), testMeta), randomDraft(r), private, "cli")
+	}
+}
+
+// newLargeSession returns a session with n items and a draft of m items, half of
+// which update items of the session.
+func newLargeSession(n, m int) (file string, draft *Draft) {
+	var b strings.Builder
+	b.WriteString("---\nsession_id: s1\n---\n\n# 2026-02-05 Short-Term Memory\n\n## Temporary Facts\n")
+	for i := range n {
+		fmt.Fprintf(&b, "- **Fact %d**: the value of fact %d is %d\n", i, i, i*7)
+	}
+	draft = &Draft{}
+	for i := range m {
+		at := i * (2 * n / max(m, 1))
+		draft.Facts = append(draft.Facts, DraftItem{Title: fmt.Sprintf("Fact %d", at), Text: fmt.Sprintf("another value of fact %d", at)})
+	}
+	return b.String(), draft
+}
+
+// BenchmarkMergeLarge merges 500 items into a file of 20,000.
+func BenchmarkMergeLarge(b *testing.B) {
+	l := &Layout{Location: time.UTC}
+	file, draft := newLargeSession(20_000, 500)
+	parse := func(source []byte) *Document { return l.Parse("memory/2026-02-05/s1.md", source, Meta{}) }
+	doc := parse([]byte(file))
+	parts, err := draft.Entries()
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+	for b.Loop() {
+		m, err := l.Merge(doc, parts, func(*Entry) bool { return true })
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := m.ByRules(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		r := doc.Revise()
+		m.Revise(r, Author{}, now)
+		if _, err := r.Apply(parse); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

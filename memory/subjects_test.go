@@ -1,0 +1,339 @@
+package memory
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadable(t *testing.T) {
+	var dirs Directories
+	scopes := map[string]Scope{
+		"zero":          {},
+		"nobody, alone": {Context: Private, Aliases: []string{"acct:1"}},
+		"public":        {Subject: "acct:1", Context: Public},
+		"unknown":       {Subject: "acct:1"},
+		"private":       {Subject: "acct:1", Context: Private},
+		"alias":         {Subject: "acct:9", Aliases: []string{"acct:1"}, Context: Private},
+		"other":         {Subject: "acct:2", Context: Private},
+	}
+	for _, c := range []struct {
+		p    Partition
+		want string // scopes that may read it
+	}{
+		{Partition{"", PublicOK, false}, "alias nobody, alone other private public unknown zero"},
+		{Partition{"", PrivateOnly, false}, ""},
+		{Partition{"acct:1", PublicOK, false}, "alias private public unknown"},
+		{Partition{"acct:1", PrivateOnly, false}, "alias private"},
+		{Partition{"?acct_1", PublicOK, false}, "alias private public unknown"},
+		{Partition{"?acct_1", PrivateOnly, false}, "alias private"},
+		{Partition{"?acct_1/", PrivateOnly, false}, "alias private"},
+		{Partition{"?acct_3", PublicOK, false}, ""},
+		// Views that may read a whole file do not read its excerpt.
+		{Partition{"", PublicOK, true}, "alias nobody, alone other private public unknown zero"},
+		{Partition{"acct:1", PublicOK, true}, "public unknown"},
+		{Partition{"acct:2", PublicOK, true}, ""},
+	} {
+		var got []string
+		for _, name := range []string{"alias", "nobody, alone", "other", "private", "public", "unknown", "zero"} {
+			v, err := dirs.View(scopes[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Readable(c.p) {
+				got = append(got, name)
+			}
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%v is read by %q, want %q", c.p, got, c.want)
+		}
+	}
+}
+
+func TestPartitions(t *testing.T) {
+	var dirs Directories
+	for _, c := range []struct {
+		scope Scope
+		want  []Partition
+	}{
+		{Scope{}, []Partition{{"", PublicOK, false}, {"", PublicOK, true}}},
+		{Scope{Subject: "a:1"}, []Partition{
+			{"", PublicOK, false}, {"", PublicOK, true}, {"?a_1", PublicOK, false}, {"?a_1", PublicOK, true},
+			{"?a_1/", PublicOK, false}, {"?a_1/", PublicOK, true}, {"a:1", PublicOK, false}, {"a:1", PublicOK, true},
+		}},
+		{Scope{Subject: "a:1", Context: Private}, []Partition{
+			{"", PublicOK, false}, {"", PublicOK, true}, {"?a_1", PrivateOnly, false}, {"?a_1", PublicOK, false},
+			{"?a_1/", PrivateOnly, false}, {"?a_1/", PublicOK, false}, {"a:1", PrivateOnly, false}, {"a:1", PublicOK, false},
+		}},
+		{Scope{Subject: "owner", Context: Private}, []Partition{
+			{"", PublicOK, false}, {"?owner", PrivateOnly, false}, {"?owner", PublicOK, false}, {"?owner/", PrivateOnly, false},
+			{"?owner/", PublicOK, false}, {"owner", PrivateOnly, false}, {"owner", PublicOK, false},
+		}},
+	} {
+		v, err := dirs.View(c.scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, v.Partitions()); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.scope, diff)
+		}
+		for _, p := range v.Partitions() {
+			if !v.Readable(p) {
+				t.Errorf("%+v may open %v but not read it", c.scope, p)
+			}
+		}
+	}
+}
+
+func TestDirectories(t *testing.T) {
+	l := testLayout()
+	var dirs Directories
+	key := Partition{"?acct_42", PrivateOnly, false}
+	reads := func(subject string, aliases ...string) string {
+		v, err := dirs.View(Scope{Subject: subject, Aliases: aliases, Context: Private})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !v.Readable(key) {
+			return "nothing"
+		}
+		return v.SubjectOf(key)
+	}
+	check := func(when, subject, want string, aliases ...string) {
+		t.Helper()
+		if got := reads(subject, aliases...); got != want {
+			t.Errorf("%s, %q with %q reads the directory as %q, want %q", when, subject, aliases, got, want)
+		}
+	}
+	check("unclaimed", "acct:42", "acct:42")
+	check("unclaimed", "acct_42", "acct_42")
+	check("unclaimed", "acct:42", "acct:42", "acct_42")
+	check("unclaimed", "acct:43", "nothing")
+
+	claim := func(path, subject string) {
+		d := l.Parse(path, []byte("---\nsubject_id: "+subject+"\n---\n- x\n"), Meta{})
+		dirs.Set(d.Place, d.Claim)
+	}
+	claim("_longterms/acct_42/_index.md", "acct:42")
+	claim("_longterms/acct_42/fact.md", "acct:7") // the subject does not map to this directory, so there is no claim
+	claim("acct_42/MEMORY.md", "acct_42")         // another directory
+	check("claimed", "acct:42", "acct:42")
+	check("claimed", "acct_42", "nothing")
+	check("claimed", "acct_42", "acct:42", "acct:42")
+
+	claim("_longterms/acct_42/project.md", "acct_42")
+	check("contested", "acct:42", "nothing")
+	check("contested", "acct_42", "nothing")
+	check("contested", "acct:42", "nothing", "acct_42")
+	want := []Conflict{{Dir: "_longterms/acct_42", Subjects: []string{"acct:42", "acct_42"}, Paths: []string{"_longterms/acct_42/_index.md", "_longterms/acct_42/project.md"}}}
+	if diff := cmp.Diff(want, dirs.Conflicts()); diff != "" {
+		t.Errorf("conflicts (-want +got):\n%s", diff)
+	}
+
+	claim("_longterms/acct_42/project.md", "acct:42") // conflict resolved
+	check("mended", "acct:42", "acct:42")
+	dirs.Remove("_longterms/acct_42/_index.md")
+	dirs.Remove("_longterms/acct_42/project.md")
+	dirs.Remove("nowhere.md")
+	check("unclaimed again", "acct_42", "acct_42")
+	if c := dirs.Conflicts(); c != nil {
+		t.Errorf("conflicts: %+v", c)
+	}
+}
+
+// TestDirectoriesOfTwoSorts checks that _longterms/user-memory and user-memory
+// belong to different subjects.
+func TestDirectoriesOfTwoSorts(t *testing.T) {
+	var dirs Directories
+	v, err := dirs.View(Scope{Subject: "memory", Context: Private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := testLayout()
+	if p := l.Place("user-memory/MEMORY.md"); !v.Readable(Partition{p.Owner, PrivateOnly, false}) {
+		t.Errorf("the user memory does not read %s", p.Path)
+	}
+	if p := l.Place("_longterms/user-memory/_index.md"); v.Readable(Partition{p.Owner, PrivateOnly, false}) {
+		t.Errorf("the user memory reads %s", p.Path)
+	}
+}
+
+func TestViewOfInvalidScope(t *testing.T) {
+	var dirs Directories
+	for _, s := range []Scope{{Subject: "?acct_42", Context: Private}, {Subject: "a", Aliases: []string{""}, Context: Private}, {Subject: "a\n"}} {
+		v, err := dirs.View(s)
+		if err == nil {
+			t.Errorf("%+v has a view", s)
+		}
+		if diff := cmp.Diff([]Partition{{"", PublicOK, false}, {"", PublicOK, true}}, v.Partitions()); diff != "" {
+			t.Errorf("%+v opens (-want +got):\n%s", s, diff)
+		}
+	}
+}
+
+func TestIdentities(t *testing.T) {
+	ids, err := ParseIdentities([]byte("# who is who\nlinks:\n  telegram:123456: acct:42\n  slack:T01:U07: \"acct:42\"\n  mail:a@b.c: bob\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ids     *Identities
+		key     string
+		subject string
+		aliases []string
+	}{
+		{ids, "telegram:123456", "acct:42", []string{"ext:slack:T01:U07", "ext:telegram:123456"}},
+		{ids, "mail:a@b.c", "bob", []string{"ext:mail:a@b.c"}},
+		{ids, "telegram:7", "ext:telegram:7", nil},
+		{ids, "", "", nil},
+		{nil, "telegram:123456", "ext:telegram:123456", nil},
+		{&Identities{}, "telegram:123456", "ext:telegram:123456", nil},
+	} {
+		subject, aliases := c.ids.Resolve(c.key)
+		if subject != c.subject || !cmp.Equal(aliases, c.aliases) {
+			t.Errorf("%q is %q with %q, want %q with %q", c.key, subject, aliases, c.subject, c.aliases)
+		}
+	}
+	if got := ids.AliasesOf("acct:42"); !cmp.Equal(got, []string{"ext:slack:T01:U07", "ext:telegram:123456"}) {
+		t.Errorf("aliases of acct:42: %q", got)
+	}
+	want := []LinkedKey{{"mail:a@b.c", "bob"}, {"slack:T01:U07", "acct:42"}, {"telegram:123456", "acct:42"}}
+	if diff := cmp.Diff(want, ids.Links()); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+}
+
+func TestIdentitiesEmpty(t *testing.T) {
+	for _, src := range []string{"", "\n", "# nothing\n", "links:\n", "links: {}\n"} {
+		if ids, err := ParseIdentities([]byte(src)); err != nil || len(ids.Links()) != 0 {
+			t.Errorf("%q: %v, %v", src, ids, err)
+		}
+	}
+}
+
+func TestIdentitiesErrors(t *testing.T) {
+	for src, want := range map[string]string{
+		"links:\n  telegram:1: acct:1\n  telegram:1: acct:2\n": "line 3: duplicate key \"telegram:1\"",
+		"links:\n  telegram:1: acct:1\nmore: x\n":              "line 3: unknown key \"more\"",
+		"links:\n  telegram:1: 42\n":                           "line 2: subject is not text",
+		"links:\n  telegram:1: [a]\n":                          "line 2: subject is not text",
+		"links:\n  telegram:1:\n":                              "line 2: subject is not text",
+		"links:\n  telegram:1: \"\"\n":                         "line 2: subject is empty",
+		"links:\n  telegram:1: \"?acct_1\"\n":                  "line 2: subject starts with a question mark",
+		"links:\n  telegram:1: ext:telegram:2\n":               "line 2: cannot link a key to the subject of another key",
+		"links:\n  telegram: acct:1\n":                         "line 2: external key does not have the form",
+		"links: &a\n  telegram:1: x\n":                         "line 1: YAML anchors",
+		"links:\n  ? [a]\n  : b\n":                             "line 2: a key is not plain text",
+		"links:\n- a\n":                                        "line 2: links is not a mapping of key: subject lines",
+		"- a\n":                                                "line 1: not a mapping of key: value lines",
+		"links:\n  a: b: c\n":                                  "line 2: mapping values are not allowed",
+		"\xff":                                                 "line 1: not valid UTF-8",
+		strings.Repeat("#", 2<<20):                             "line 1: longer than 1024 KiB",
+	} {
+		_, err := ParseIdentities([]byte(src))
+		if err == nil || !strings.Contains(err.Error(), IdentitiesPath+" "+want) {
+			t.Errorf("%.60q: the error is %v, want %s", src, err, want)
+		}
+	}
+}
+
+func TestLinkKey(t *testing.T) {
+	for _, c := range []struct{ src, key, subject, want string }{
+		{"", "telegram:1", "acct:42", "links:\n  telegram:1: acct:42\n"},
+		{"# who\n", "telegram:1", "acct:42", "# who\nlinks:\n  telegram:1: acct:42\n"},
+		{"# who", "telegram:1", "acct:42", "# who\nlinks:\n  telegram:1: acct:42"},
+		{"links:\n", "telegram:1", "acct:42", "links:\n  telegram:1: acct:42\n"},
+		{"links: # none\n# end\n", "telegram:1", "acct:42", "links: # none\n  telegram:1: acct:42\n# end\n"},
+		{"---\nlinks:\n    b:1: x # x\n    \"a:1\":   'y'\n\n# end", "c:1", "z", "---\nlinks:\n    b:1: x # x\n    \"a:1\":   'y'\n    c:1: z\n\n# end"},
+		{"links:\r\n a:1: x\r\n", "b:1", "z", "links:\r\n a:1: x\r\n b:1: z\r\n"},
+		{"links:\n  a:1: x", "b:1", "z", "links:\n  a:1: x\n  b:1: z"},
+		{"links:\n  a:1: x\n", "b: 1", "42", "links:\n  a:1: x\n  \"b: 1\": \"42\"\n"},
+		{"links:\n  a:1: x\n", "b:#1", "2026-02-04", "links:\n  a:1: x\n  \"b:#1\": \"2026-02-04\"\n"},
+		{"links:\n  a:\n    x\n", "a:1", "y", "error _longterms/_identities.yaml line 2: external key does not have the form channel:user"},
+		{"links:\n  a:1:\n    x\n", "b:1", "z", "links:\n  a:1:\n    x\n  b:1: z\n"},
+		{"links:\n  a:1: \"x\n    y\"\n", "b:1", "y", "error _longterms/_identities.yaml line 2: write each link on a line of its own below links, or add the new link by hand"},
+		{"links: {a:1: x}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link on a line of its own below links, or add the new link by hand"},
+		{"links: {}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link on a line of its own below links, or add the new link by hand"},
+		{"links:\n  a:1: x\n...\n", "b:1", "z", "links:\n  a:1: x\n  b:1: z\n...\n"},
+		{"links:\n  a:1: x\n", "a:1", "y", "error a:1 is already linked"},
+		{"links:\n  a:1: x\n", "a", "y", "error external key does not have the form channel:user"},
+		{"links:\n  a:1: x\n", "b:1", "ext:a:1", "error cannot link a key to the subject of another key"},
+		{"links:\n  a:1: x\n", "b:1", "", "error subject is empty"},
+		{"links:\n  a:1: x\n  a:1: y\n", "b:1", "z", "error _longterms/_identities.yaml line 3: duplicate key \"a:1\""},
+	} {
+		got, err := LinkKey([]byte(c.src), c.key, c.subject)
+		if err != nil {
+			got = []byte("error " + err.Error())
+		}
+		if string(got) != c.want {
+			t.Errorf("%q with %s: %s is\n%q, want\n%q", c.src, c.key, c.subject, got, c.want)
+		}
+	}
+}
+
+func TestUnlinkKey(t *testing.T) {
+	for _, c := range []struct{ src, key, want string }{
+		{"links:\n  a:1: x\n", "a:1", "links:\n"},
+		{"# who\nlinks:\r\n  a:1: x\r\n  # Ann\r\n  'b:1': y # b\r\n\r\n  c:1: z", "b:1", "# who\nlinks:\r\n  a:1: x\r\n  # Ann\r\n\r\n  c:1: z"},
+		{"links:\n  a:1:\n    x\n  b:1: y\n", "a:1", "links:\n  b:1: y\n"},
+		{"links:\n  a:1: x\n", "b:1", "error b:1 is not linked"},
+		{"links: {a:1: x, b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link on a line of its own, or remove the link by hand"},
+		{"links: {b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link on a line of its own, or remove the link by hand"},
+		{"links:\n  a:1: \"x\n    y\"\n", "a:1", "error _longterms/_identities.yaml line 2: write the link on a line of its own, or remove the link by hand"},
+		{"links:\n  a:1\n", "a:1", "error _longterms/_identities.yaml line 2: links is not a mapping of key: subject lines"},
+	} {
+		got, err := UnlinkKey([]byte(c.src), c.key)
+		if err != nil {
+			got = []byte("error " + err.Error())
+		}
+		if string(got) != c.want {
+			t.Errorf("%q without %s is\n%q, want\n%q", c.src, c.key, got, c.want)
+		}
+	}
+}
+
+// FuzzLinkKey checks that adding a link only inserts lines, and that removing
+// the link again restores the file.
+func FuzzLinkKey(f *testing.F) {
+	for _, src := range []string{"", "links:\n", "# a\nlinks:\r\n  a:1: x # y\n\n# end", "links: {a:1: x}", "links:\n  \"a:1\": |\n    x\n", "---\nlinks:\n  ? a:1\n  : x\n...\n", "\ufefflinks:\n  a:1: x\r  b:1: y"} {
+		f.Add([]byte(src), "telegram:1", "acct:42")
+		f.Add([]byte(src), "a: #1", "true")
+		f.Add([]byte(src), "'\"\\:\u2028", "~")
+	}
+	f.Fuzz(func(t *testing.T, src []byte, key, subject string) {
+		before, err := ParseIdentities(src)
+		if err != nil {
+			return
+		}
+		next, err := LinkKey(src, key, subject)
+		if err != nil {
+			return
+		}
+		now, err := ParseIdentities(next)
+		if err != nil || now.links[key] != subject || len(now.links) != len(before.links)+1 {
+			t.Fatalf("%q with %q: %q is %q: %v", src, key, subject, next, err)
+		}
+		at := 0
+		for at < len(src) && src[at] == next[at] {
+			at++
+		}
+		for ; !bytes.HasSuffix(next, src[at:]); at-- {
+			if at == 0 {
+				t.Fatalf("%q becomes %q", src, next)
+			}
+		}
+		back, err := UnlinkKey(next, key)
+		if err != nil {
+			t.Fatalf("%q: %v", next, err)
+		}
+		if after, err := ParseIdentities(back); err != nil || !maps.Equal(after.links, before.links) {
+			t.Fatalf("%q is %q, and without it %q", src, next, back)
+		}
+		if len(before.links) > 0 && strings.TrimRight(string(back), "\r\n") != strings.TrimRight(string(src), "\r\n") {
+			t.Fatalf("%q is %q, and without it %q", src, next, back)
+		}
+	})
+}

@@ -1,0 +1,560 @@
+package memory
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+)
+
+// Fold returns a form of s that ignores differences in case, width and white
+// space.
+func Fold(s string) string {
+	if b, ok := foldFast(make([]byte, 0, len(s)), s); ok {
+		return string(b)
+	}
+	return foldSlow(s)
+}
+
+func foldSlow(s string) string {
+	s = norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))
+	return strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " ")
+}
+
+// foldFast appends the folded text to b. It handles only the most common
+// characters and returns false for others. Its result equals that of foldSlow
+// without the cost of general normalisation.
+func foldFast(b []byte, s string) (out []byte, ok bool) {
+	space := false
+	for _, r := range s {
+		if r >= 0xFF01 && r <= 0xFF5E { // full width
+			r -= 0xFEE0
+		}
+		switch {
+		case r == ' ' || r >= '\t' && r <= '\r' || r == 0x3000:
+			space = len(b) > 0
+			continue
+		case r >= 'A' && r <= 'Z', r >= 0x410 && r < 0x430 && r != 0x419:
+			r += 'a' - 'A' // Russian too
+		case r < utf8.RuneSelf, r >= 0x430 && r <= 0x44F && r != 0x439,
+			r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003,
+			r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
+			r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
+		default:
+			return nil, false
+		}
+		if space {
+			b, space = append(b, ' '), false
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return b, true
+}
+
+// stripEmphasis removes emphasis and strike-through markers: runs that open before a
+// word and close after one. Unpaired runs and those inside a word (snake_case,
+// 2*3) are text.
+func stripEmphasis(s string) string {
+	if !strings.ContainsAny(s, "*_~") {
+		return s
+	}
+	type run struct {
+		at, n int
+	}
+	const markers = "*_~"
+	var open [len(markers)][]run
+	var drop []run
+	for i, n := 0, 0; i < len(s); i += n {
+		kind := strings.IndexByte(markers, s[i])
+		n = runLen(s[i:], s[i])
+		if kind < 0 || s[i] == '~' && n < 2 {
+			continue
+		}
+		opens, closes := emphasisFlanks(s, i, i+n)
+		at := run{i, n}
+		if m := len(open[kind]); closes && m > 0 {
+			drop = append(drop, open[kind][m-1], at)
+			open[kind] = open[kind][:m-1]
+		} else if opens {
+			open[kind] = append(open[kind], at)
+		}
+	}
+	if len(drop) == 0 {
+		return s
+	}
+	slices.SortFunc(drop, func(a, b run) int { return a.at - b.at })
+	var out strings.Builder
+	out.Grow(len(s))
+	from := 0
+	for _, r := range drop {
+		out.WriteString(s[from:r.at])
+		from = r.at + r.n
+	}
+	out.WriteString(s[from:])
+	return out.String()
+}
+
+// emphasisFlanks reports whether a run of markers can open or close emphasis. Inside a
+// word only asterisks can, and only next to letters of scripts without spaces
+// between words.
+func emphasisFlanks(s string, from, to int) (opens, closes bool) {
+	before, _ := utf8.DecodeLastRuneInString(s[:from])
+	after, _ := utf8.DecodeRuneInString(s[to:])
+	spaceBefore := from == 0 || unicode.IsSpace(before)
+	spaceAfter := to == len(s) || unicode.IsSpace(after)
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	if !spaceBefore && !spaceAfter && word(before) && word(after) &&
+		(s[from] != '*' || before < utf8.RuneSelf && after < utf8.RuneSelf) {
+		return false, false
+	}
+	return !spaceAfter && (spaceBefore || !word(before) || word(after)),
+		!spaceBefore && (spaceAfter || !word(after) || word(before))
+}
+
+// listMarkerLen returns the length of the list marker and following space at
+// the start of a line, or 0.
+func listMarkerLen(s string) int {
+	i := 0
+	for i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	switch {
+	case i >= len(s):
+		return 0
+	case i > 0 && (s[i] == '.' || s[i] == ')'), i == 0 && (s[i] == '-' || s[i] == '*' || s[i] == '+'):
+		i++
+	default:
+		return 0
+	}
+	n := i
+	for n < len(s) && (s[n] == ' ' || s[n] == '\t') {
+		n++
+	}
+	if n == i && n < len(s) {
+		return 0
+	}
+	return n
+}
+
+// boxLen returns the length of a task's box and the following space at the
+// start of s, or 0.
+func boxLen(s string) int {
+	if len(s) < 4 || s[0] != '[' || s[2] != ']' || s[1] != ' ' && s[1] != 'x' && s[1] != 'X' {
+		return 0
+	}
+	n := 3
+	for n < len(s) && (s[n] == ' ' || s[n] == '\t' || s[n] == '\n') {
+		n++
+	}
+	if n == 3 || n == len(s) {
+		return 0
+	}
+	return n
+}
+
+var anchorRE = lazyregexp.New(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
+
+// splitAnchor returns the Obsidian block id at the end of a text, and the text
+// before it.
+func splitAnchor(s string) (id, before string) {
+	if strings.IndexByte(s, '^') < 0 {
+		return "", s
+	}
+	t := strings.TrimRight(s, " \t\n")
+	i := strings.LastIndexByte(t, '^')
+	if i < 0 || len(t)-i > 100 {
+		return "", s
+	}
+	m := anchorRE().FindStringSubmatchIndex(t[max(0, i-1):])
+	if m == nil {
+		return "", s
+	}
+	return t[i+1:], strings.TrimRight(t[:i], " \t\n")
+}
+
+// normText normalizes an entry's text for duplicate detection: it folds case,
+// character width and white space, and removes emphasis, list markers, checkboxes
+// and anchors.
+func normText(text string) string {
+	_, text = splitAnchor(text)
+	if strings.IndexByte(text, '\n') < 0 {
+		return Fold(stripEmphasis(trimMarkers(text)))
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for len(text) > 0 {
+		line, rest, _ := strings.Cut(text, "\n")
+		b.WriteString(trimMarkers(line))
+		b.WriteByte('\n')
+		text = rest
+	}
+	return Fold(stripEmphasis(b.String()))
+}
+
+// trimMarkers returns a line without the markers of quotes, items and tasks.
+func trimMarkers(line string) string {
+	line = strings.TrimLeft(line, " \t>")
+	line = line[listMarkerLen(line):]
+	return line[boxLen(line):]
+}
+
+var tagWordRE = lazyregexp.New(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
+
+// lines is an index of the lines of a text. A line ends with LF, CR LF or a
+// lone CR, as in CommonMark; the text is split in a copy with LF endings.
+type lines struct {
+	starts []int // of every line; the last line ends at size
+	size   int
+}
+
+// splitLines indexes a text with LF line endings.
+func splitLines(text []byte) lines {
+	l := lines{size: len(text), starts: make([]int, 0, 1+bytes.Count(text, []byte("\n")))}
+	for at := 0; at < len(text); at += lineLen(text[at:]) {
+		l.starts = append(l.starts, at)
+	}
+	return l
+}
+
+// lineLen returns the length of the first line of b with its ending.
+func lineLen(b []byte) int {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(b)
+}
+
+func (l lines) count() int { return len(l.starts) }
+
+// start returns the offset of a 1-based line. The line after the last one
+// starts at the end of the text.
+func (l lines) start(line int) int {
+	if line > len(l.starts) {
+		return l.size
+	}
+	return l.starts[line-1]
+}
+
+// span returns the bytes of lines from to to, inclusive.
+func (l lines) span(from, to int) Span { return Span{l.start(from), l.start(to + 1)} }
+
+// at returns the 1-based number of the line that contains an offset.
+func (l lines) at(offset int) int {
+	return max(1, sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset }))
+}
+
+// ending returns the line ending of a line of the source. If the line has none, it
+// returns that of the nearest line above, or a line feed.
+func (l lines) ending(source []byte, line int) []byte {
+	for line = min(line, l.count()); line > 0; line-- {
+		s := l.span(line, line)
+		b := source[s.Start:s.End]
+		if end := b[len(trimEnding(b)):]; len(end) > 0 {
+			return end
+		}
+	}
+	return []byte("\n")
+}
+
+// trimEnding removes the line ending from a line.
+func trimEnding(b []byte) []byte {
+	b = bytes.TrimSuffix(b, []byte("\n"))
+	return bytes.TrimSuffix(b, []byte("\r"))
+}
+
+// commonEnding returns the line ending of all lines of a text, or "" if they differ
+// or the text has none.
+func commonEnding(text []byte) string {
+	lf, cr, both := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r")), bytes.Count(text, []byte("\r\n"))
+	switch {
+	case lf > 0 && cr == 0:
+		return "\n"
+	case cr > 0 && lf == 0:
+		return "\r"
+	case both > 0 && lf == both && cr == both:
+		return "\r\n"
+	}
+	return ""
+}
+
+// isBlankText reports whether b contains only white space.
+func isBlankText(b []byte) bool {
+	for _, c := range b {
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// LineStart returns the offset of a line, from 1, or the end of the file.
+func (d *Document) LineStart(line int) int { return d.lines.start(line) }
+
+// LineEnding returns the line ending of the first line, or a line feed.
+func (d *Document) LineEnding() []byte { return d.lineEnding(1) }
+
+// displayText returns a text of the source in its display form: LF line endings,
+// and replacement characters for invalid UTF-8 and NUL.
+func displayText(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.ReplaceAll(s, "\r", "\n")
+	return strings.ReplaceAll(s, "\x00", "\uFFFD")
+}
+
+var (
+	// headingLinkRE matches a link, with the text that is shown for it, or an image.
+	headingLinkRE = lazyregexp.New(`!\[[^\]]*\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]|]*)\]\]|` +
+		`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
+	// decorationRE matches the parts of a heading that do not name its section:
+	// HTML tags, {#anchors}, counters such as (3) and [1/2], and emoji written as
+	// :memo: or as a keycap.
+	decorationRE = lazyregexp.New(`<[^>]*>|\{[^{}]*\}\s*$|[\[(]\d+(?:/\d+|%)?[\])]\s*$|` +
+		`:[a-z][a-z0-9_+-]*:|[0-9#*]\x{fe0f}?\x{20e3}`)
+	// numberingRE matches the number of a heading: 1. or 2.3 or (4) or 三、
+	numberingRE = lazyregexp.New(`^(?:\d+(?:\.\d+)+\s|\(?(?:\d+(?:\.\d+)*|[一二三四五六七八九十]+)[.)、]+|` +
+		`\(?(?:[a-z]|[ivx]+)[.)]\s)`)
+)
+
+// sectionName returns a heading in the form in which section names are
+// compared: folded, without numbering, tags, anchors, links, emphasis, emoji and
+// a trailing colon.
+func sectionName(s string) string {
+	_, name := splitHeading(s)
+	return name
+}
+
+// splitHeading returns the number of a heading, if it has one, and the name of its
+// section.
+func splitHeading(s string) (number, name string) {
+	for range 4 { // one decoration may follow another
+		_, s = splitAnchor(strings.TrimSpace(s))
+		if !strings.ContainsAny(s, "<[({:#^\u20e3") {
+			break
+		}
+		s = decorationRE().ReplaceAllString(headingLinkRE().ReplaceAllString(s, "$1$2"), "")
+		if untagged := tagWordRE().ReplaceAllString(s, "$1"); trimDecoration(untagged) != "" {
+			s = untagged
+		}
+	}
+	s = trimDecoration(Fold(stripEmphasis(s)))
+	n := len(numberingRE().FindString(s))
+	return s[:n], trimDecoration(s[n:])
+}
+
+// trimDecoration returns a heading without the symbols at its ends.
+func trimDecoration(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.In(r, unicode.So, unicode.Sk, unicode.Variation_Selector) ||
+			strings.ContainsRune(":#=|•·–—\u200d", r)
+	})
+}
+
+// SameSection reports whether two headings name one section, apart from decoration
+// such as emphasis, tags and anchors. Differently numbered headings do not.
+func SameSection(a, b string) bool {
+	number, name := splitHeading(a)
+	otherNumber, otherName := splitHeading(b)
+	return name == otherName && (number == "" || otherNumber == "" || number == otherNumber)
+}
+
+// Characters returns the characters of a text, and for each whether it is
+// invisible: a reader does not see it, and it has no purpose at its place.
+// Invisible are control characters other than line feeds and tabs, line
+// separators, controls of the writing direction, tags, and characters without
+// width. A few are visible where scripts and emoji need them, each only once after a
+// character that is visible by itself: joiners, variation selectors, those
+// for ideographs only after Han, the space without width after scripts without
+// spaces, and the tags of the flags of England, Scotland and Wales.
+//
+// If foreign is set, all other characters that Unicode calls ignorable are
+// invisible, too, such as soft hyphens and Hangul fillers. They can hide a
+// text that a model reads. Bytes that are not UTF-8 are one character each.
+func Characters(text string, foreign bool) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		var base rune // last visible character, while at most one mark follows it; 0 for none
+		marked, joined := false, false
+		for at := 0; at < len(text); {
+			r, n := utf8.DecodeRuneInString(text[at:])
+			visible := false
+			switch {
+			case r > ' ' && r < 0x7f:
+				visible, base, marked, joined = true, r, false, false
+			case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
+				visible = base != 0 && !joined
+				joined = true
+			case unicode.Is(unicode.Variation_Selector, r):
+				ideographic := r >= 0xe0100
+				visible = base != 0 && !marked && !joined && (!ideographic || unicode.Is(unicode.Han, base))
+				marked = true
+			case r == zeroWidthSpace:
+				visible = unicode.In(base, spacelessScripts...)
+				base = 0
+			case r == blackFlag && flagLen(text[at:]) > 0:
+				n = flagLen(text[at:])
+				visible, base, marked, joined = true, r, true, false
+			default:
+				visible = !Invisible(r) && !(foreign && isIgnorable(r))
+				base, marked, joined = r, false, false
+				if !visible || unicode.IsSpace(r) {
+					base = 0
+				}
+			}
+			if !yield(text[at:at+n], !visible) {
+				return
+			}
+			at += n
+		}
+	}
+}
+
+// FirstInvisible returns the first invisible character of a text, see [Characters].
+func FirstInvisible(text string, foreign bool) (r rune, found bool) {
+	for char, hidden := range Characters(text, foreign) {
+		if hidden {
+			r, _ = utf8.DecodeRuneInString(char)
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// DropInvisible returns a text without its invisible characters, see
+// [Characters].
+func DropInvisible(text string, foreign bool) string {
+	if _, found := FirstInvisible(text, foreign); !found {
+		return text
+	}
+	var b strings.Builder
+	for char, hidden := range Characters(text, foreign) {
+		if !hidden {
+			b.WriteString(char)
+		}
+	}
+	return b.String()
+}
+
+// EscapeJSON returns encoded JSON in which the invisible characters of strings, see
+// [Characters], are escape sequences of JSON. So the values stay the same for a program, and a
+// person or a model sees the characters.
+func EscapeJSON(b []byte, foreign bool) []byte {
+	if _, found := FirstInvisible(string(b), foreign); !found {
+		return b
+	}
+	var out []byte
+	for char, hidden := range Characters(string(b), foreign) {
+		r, _ := utf8.DecodeRuneInString(char)
+		switch {
+		case !hidden:
+			out = append(out, char...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+const (
+	zeroWidthSpace     = '\u200b'
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+	blackFlag          = '\U0001f3f4'
+)
+
+// spacelessScripts are scripts in which a space without width marks the end of a word.
+var spacelessScripts = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+// flagLen returns the length of the flag of a part of a country at the start of
+// a text, or 0. These three are the only sequences of tags that Unicode recommends
+// for interchange. Programs show the flag for any others, so that the tags
+// could hide a text.
+func flagLen(text string) int {
+	for _, region := range []string{"gbeng", "gbsct", "gbwls"} {
+		flag := string(blackFlag) + strings.Map(func(r rune) rune { return r + 0xe0000 }, region+"\x7f")
+		if strings.HasPrefix(text, flag) {
+			return len(flag)
+		}
+	}
+	return 0
+}
+
+// isIgnorable reports whether programs that do not know a character show nothing in its place
+// (the property Default_Ignorable_Code_Point).
+func isIgnorable(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// Invisible reports whether r is invisible at every place, see [Characters].
+func Invisible(r rune) bool {
+	switch {
+	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
+		return false
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
+		return true
+	}
+	return r == '\u180e' || r == zeroWidthSpace || r >= 0x2060 && r <= 0x206f || r == '\ufeff' ||
+		r >= 0xfff9 && r <= 0xfffb ||
+		r >= 0xe0000 && r <= 0xe007f
+}
+
+// splitTitle splits a leading bold text and its colon from an entry's lead.
+func splitTitle(lead string) (title, rest string) {
+	mark := "**"
+	if strings.HasPrefix(lead, "__") {
+		mark = "__"
+	}
+	body, ok := strings.CutPrefix(lead, mark)
+	if !ok {
+		return "", lead
+	}
+	end := unescapedIndex(body, mark)
+	if end <= 0 || body[0] == ' ' || body[0] == '*' || body[end-1] == ' ' || strings.IndexByte(body[:end], '\n') >= 0 {
+		return "", lead
+	}
+	title, rest = strings.TrimSpace(body[:end]), strings.TrimLeft(body[end+len(mark):], "*")
+	rest, cut := cutColon(rest, strings.CutPrefix)
+	if !cut { // a colon after the title would leave one in the title
+		title, cut = cutColon(title, strings.CutSuffix)
+	}
+	rest = strings.TrimLeft(rest, " \t")
+	if !cut {
+		rest, _ = cutColon(rest, strings.CutPrefix)
+	}
+	return strings.TrimSpace(title), strings.TrimLeft(rest, " \t")
+}
+
+// cutColon removes a colon from one end of a text.
+func cutColon(s string, cut func(s, colon string) (string, bool)) (rest string, ok bool) {
+	rest, ok = cut(s, ":")
+	if !ok {
+		rest, ok = cut(s, "：")
+	}
+	return rest, ok
+}
+
+// unescapedIndex returns the index of the first mark in s that does not follow
+// a backslash, or -1.
+func unescapedIndex(s, mark string) int {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case strings.HasPrefix(s[i:], mark):
+			return i
+		}
+	}
+	return -1
+}

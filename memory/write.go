@@ -1,0 +1,783 @@
+package memory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+)
+
+// Client-supplied text is data: it becomes one block of a file and must not
+// change the file's structure. [CheckText] rejects text that cannot be
+// distinguished from structure. [Line] and [ListItem] escape the rest.
+
+// CheckText returns an error if client-supplied text must not be written to a
+// file, because it contains a comment, a <private> tag, a marker of memwatchd
+// or characters that are not text.
+func CheckText(text string) error {
+	switch {
+	case !utf8.ValidString(text): // the checks below need runes
+	case strings.Contains(text, "<!--"), strings.Contains(text, "-->"):
+		return errors.New("text contains a comment (<!-- -->); remove the comment")
+	case strings.Contains(text, markerWord):
+		return errors.New("text contains a marker of generated text; remove the marker")
+	}
+	if hasPercentComment(text) {
+		return errors.New("text contains a comment (%% %%), which is not indexed; remove the comment")
+	}
+	// Line writes these words. Text that follows may close the tag.
+	if HasPrivateTag(strings.Join(textWords(text), " ") + " >") {
+		return errors.New("text contains a <private> tag; set visibility instead")
+	}
+	return CheckValue(text)
+}
+
+// CheckValue returns an error if client-supplied text must not be the value of an
+// item. [Document.ItemText] escapes comments, tags and carriage returns, so a
+// value may contain them.
+func CheckValue(text string) error {
+	if !utf8.ValidString(text) {
+		return errors.New("text is not valid UTF-8")
+	}
+	for char, hidden := range Characters(text, false) {
+		r, _ := utf8.DecodeRuneInString(char)
+		if hidden && Invisible(r) && !strings.ContainsRune(harmless, r) {
+			return fmt.Errorf("text contains the control character %U; remove the character", r)
+		}
+	}
+	flat := strings.Join(textWords(text), " ")
+	for line := range strings.Lines(text + "\n" + flat) {
+		if IsInjectedHeader(strings.TrimSpace(line)) {
+			return errors.New("text contains a block of injected memory; remove the block")
+		}
+	}
+	return nil
+}
+
+// harmless are the invisible characters that a person may write: carriage returns, and the marks
+// of the direction of a word, which affect only the characters beside them.
+const harmless = "\r\u200e\u200f\u061c"
+
+// CheckLine returns an error if a text is not one line of visible characters.
+func CheckLine(text string) error {
+	if !utf8.ValidString(text) || len(text) > maxLineText || strings.ContainsAny(text, "\r\n\t") {
+		return errors.New("text is not one short line")
+	}
+	return CheckValue(text)
+}
+
+// maxLineText bounds the bytes of a line for [CheckLine].
+const maxLineText = 4 << 10
+
+// CheckForeign returns an error if a text of a public writer contains a
+// character that a reader does not see, see [Characters].
+func CheckForeign(text string) error {
+	if r, found := FirstInvisible(strings.ReplaceAll(text, "\r", "\n"), true); found {
+		return fmt.Errorf("text contains the invisible character %U; remove the character", r)
+	}
+	return nil
+}
+
+// markerWord is part of the markers of generated text.
+const markerWord = "memwatchd:generated"
+
+// Line returns client-supplied text as one line of Markdown. Line breaks become
+// spaces, except after wide punctuation, which needs none. The line is escaped
+// so that it can only begin a paragraph, and does not end with a block id.
+func Line(text string) string {
+	return escapeEnd(escapeStart(strings.Join(textWords(text), " ")))
+}
+
+// HeadingText returns client-supplied text as the text of a heading. It escapes
+// a closing sequence of hashes, which would not be part of the text.
+func HeadingText(text string) string {
+	words := textWords(text)
+	if n := len(words) - 1; n >= 0 && strings.Trim(words[n], "#") == "" {
+		words[n] = `\` + words[n]
+	}
+	return strings.Join(words, " ")
+}
+
+// textWords returns the words of a text, separated by white space or byte order
+// marks.
+func textWords(text string) []string {
+	return strings.FieldsFunc(joinWideBreaks(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+}
+
+// wideBreak matches a line break after Chinese or Japanese punctuation, whose
+// wide glyph includes the space.
+var wideBreak = lazyregexp.New(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
+
+// joinWideBreaks returns a text without the line breaks that need no space in their
+// place.
+func joinWideBreaks(text string) string {
+	if !strings.ContainsAny(text, "\r\n") {
+		return text
+	}
+	return wideBreak().ReplaceAllString(text, "$1")
+}
+
+// ListItem returns client-supplied text as one list item. Its lines, without
+// blank ones, form one paragraph in the item.
+func ListItem(text string) string {
+	var lines []string
+	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
+		line = Line(line)
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return "- " + strings.Join(lines, "\n  ")
+}
+
+// escapeStart escapes text that would begin a block or a task at the start of a
+// line.
+func escapeStart(s string) string {
+	if s == "" {
+		return ""
+	}
+	n := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	switch c := s[0]; {
+	case n > 0 && n < 10 && n < len(s) && (s[n] == '.' || s[n] == ')') && (n+1 == len(s) || s[n+1] == ' '):
+		return s[:n] + `\` + s[n:]
+	case strings.IndexByte("#>-+*_=~`|<[:%", c) >= 0 && startsBlock(s):
+		return `\` + s
+	}
+	return s
+}
+
+// escapeEnd escapes text that would be a block id at the end of a line.
+func escapeEnd(s string) string {
+	id, _ := splitAnchor(s)
+	if id == "" {
+		return s
+	}
+	at := strings.LastIndexByte(s, '^')
+	return s[:at] + `\` + s[at:]
+}
+
+// startsBlock reports whether a line that begins with a special character would
+// begin, or continue, a block other than a paragraph.
+func startsBlock(s string) bool {
+	switch s[0] {
+	case '#':
+		hashes := runLen(s, '#')
+		return hashes == len(s) || s[hashes] == ' '
+	case '-', '+', '*', '_', '=':
+		return len(s) == 1 || s[1] == ' ' || strings.Trim(s, s[:1]+" ") == "" || strings.Trim(s, "-:| ") == ""
+	case '~', '`':
+		return runLen(s, s[0]) > 2
+	case '[':
+		return len(s) > 2 && s[2] == ']' && (len(s) == 3 || s[3] == ' ') || strings.Contains(s, "]:")
+	case ':':
+		return strings.Trim(s, "-:| ") == ""
+	case '%':
+		return strings.HasPrefix(s, "%%")
+	}
+	return true
+}
+
+// CleanLine converts any text to a line that [CheckText] accepts. It is for
+// texts whose author cannot correct them. It replaces structural text with text
+// that looks the same and has no effect, and removes invisible characters that
+// change the look of others.
+func CleanLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	text = DropInvisible(text, true)
+	text = strings.Join(textWords(text), " ")
+	text = strings.ReplaceAll(text, "-->", "--&gt;")
+	text = strings.ReplaceAll(text, "<!--", "&lt;!--")
+	text = strings.ReplaceAll(text, markerWord, "memwatchd: generated")
+	var b strings.Builder
+	if IsInjectedHeader(strings.TrimSpace(text)) {
+		b.WriteByte('\\')
+	}
+	for at := range len(text) {
+		if text[at] == '<' {
+			if n, _ := privateTag([]byte(text[at:] + " >")); n > 0 { // as in CheckText
+				b.WriteString("&lt;")
+				continue
+			}
+		}
+		b.WriteByte(text[at])
+	}
+	return escapePercent(b.String())
+}
+
+// escapePercent escapes the comments of Obsidian in a text, so that they are found.
+func escapePercent(text string) string {
+	if !hasPercentComment(text) {
+		return text
+	}
+	return strings.ReplaceAll(text, "%%", "%&#37;")
+}
+
+// WriteForms returns ways to write client-supplied text as one block, best
+// first, without the lines that are blank at its ends. Text of one line becomes a
+// paragraph, or a list item if item is set. Text of several lines becomes a list
+// item with the other lines indented below the first. Whether a form parses to
+// one entry with this text depends on the text: [Entry.Content] returns it.
+func WriteForms(text string, item bool) []string {
+	text = TrimText(text)
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		if i > 0 && lines[i] != "" {
+			lines[i] = "  " + lines[i]
+		}
+	}
+	first := escapeStart(lines[0])
+	if len(lines) > 1 && !strings.HasPrefix(lines[0], "[") {
+		first = lines[0] // blocks may begin here, but not a task
+	}
+	below := "-\n  " + strings.Join(lines, "\n")
+	lines[0] = "- " + first
+	forms := []string{strings.Join(lines, "\n"), below}
+	if len(lines) > 1 {
+		return forms
+	}
+	forms[0] = escapeEnd(forms[0])
+	if !item {
+		forms = slices.Insert(forms, 0, escapeEnd(first))
+	}
+	return forms
+}
+
+// TrimText returns text with unix line endings and without blank lines at its ends
+// and white space at its end. Text of one line has no white space at its start
+// either.
+func TrimText(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	text = strings.TrimRight(text, " \t\n")
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		if !more {
+			return strings.TrimSpace(text)
+		}
+		if strings.TrimSpace(line) != "" {
+			return text
+		}
+		text = rest
+	}
+}
+
+// DatedForms returns ways to write client-supplied text as one list item with a title
+// and the date on which it was added, best first; either may be empty. The date
+// follows one line, and several lines as a paragraph of its own. suffix, such as a
+// comment, comes last. [Entry.Remembered] returns the text. Text that is parsed
+// differently is escaped by the last form.
+func DatedForms(title, text, day, suffix string) []string {
+	added := ""
+	if day != "" {
+		added = " (added " + day + ")"
+	}
+	head := "-"
+	title = HeadingLine(title)
+	if title != "" {
+		head = "- **" + title + "**:"
+	}
+	forms := WriteForms(text, true)
+	switch several := strings.Contains(TrimText(text), "\n"); {
+	case several && title != "":
+		forms = []string{forms[1], "-\n" + strings.TrimPrefix(forms[1], "-")} // below the title
+	case title != "":
+		forms = []string{"- " + TrimText(text)}
+	case !several:
+		forms = forms[:1]
+	}
+	dates := []string{added}
+	if strings.Contains(forms[0], "\n") && added != "" {
+		dates = []string{"\n\n  " + added[1:], "\n  " + added[1:]} // a parser may end the item at a blank line
+	}
+	var dated []string
+	for _, date := range dates {
+		for _, form := range forms {
+			item := head + strings.TrimPrefix(form, "-") + date
+			if suffix != "" && strings.Contains(item, "\n") && date == "" {
+				item += "\n  " + suffix
+			} else if suffix != "" {
+				item += " " + suffix
+			}
+			dated = append(dated, item)
+		}
+	}
+	escaped := head + strings.TrimPrefix(ListItem(strings.TrimSpace(text)+added), "-")
+	if suffix != "" {
+		escaped += " " + suffix
+	}
+	return append(dated, escaped)
+}
+
+// Content returns the text of the entry without list marker, indentation and
+// the escapes of [WriteForms]: the text from which WriteForms made the block.
+func (e *Entry) Content() string {
+	if e.Block != Item {
+		return unescapeLine(e.Text)
+	}
+	lines := strings.Split(e.Text, "\n")
+	head := strings.TrimLeft(lines[0], " ")
+	marker := listMarker(head)
+	width := len(lines[0]) - len(head) + len(marker) + 1 // of the indentation below
+	first, ok := strings.CutPrefix(head, marker+" ")
+	for i, line := range lines[1:] {
+		n := len(line) - len(strings.TrimLeft(line, " "))
+		lines[i+1] = line[min(n, width):]
+	}
+	switch {
+	case ok && (len(lines) == 1 || strings.HasPrefix(first, `\[`)):
+		lines[0] = unescapeLine(first)
+	case ok:
+		lines[0] = first
+	case head == marker:
+		lines = lines[1:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Remembered returns the text from which [DatedForms] made the entry. One line keeps its
+// title.
+func (e *Entry) Remembered() string {
+	text := e.Content()
+	if e.Added != "" {
+		for _, date := range []string{"\n\n(added " + e.Added + ")", "\n(added " + e.Added + ")", " (added " + e.Added + ")"} {
+			if before, ok := strings.CutSuffix(text, date); ok {
+				text = before
+				break
+			}
+		}
+	}
+	first, below, several := strings.Cut(text, "\n")
+	switch _, rest := splitTitle(first); {
+	case !several:
+		return unescapeLine(text) // the date followed the escapes
+	case e.Title != "" && rest == "" && strings.HasPrefix(trimMarkers(e.Text), first): // not below an empty marker
+		return strings.TrimPrefix(below, "\n")
+	}
+	return text
+}
+
+// unescapeLine returns the text from which escapeStart and escapeEnd make line, or
+// line itself.
+func unescapeLine(line string) string {
+	text := line
+	if at := strings.LastIndex(text, `\^`); at >= 0 {
+		if plain := text[:at] + text[at+1:]; escapeEnd(plain) == text {
+			text = plain
+		}
+	}
+	n := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if n < len(text) && text[n] == '\\' {
+		if plain := text[:n] + text[n+1:]; escapeStart(plain) == text {
+			text = plain
+		}
+	}
+	return text
+}
+
+// A keyed item is a list item that begins with its key in bold. Its value is
+// the text after the key, as written, or the content of the fenced block below
+// it:
+//
+//	- **timezone**: Asia/Shanghai <!-- id=k3f9 -->
+//	- **style**: <!-- id=m2c7 -->
+//	  ```json
+//	  {"lang": "zh"}
+//	  ```
+//
+// The attribute encoding=json marks a value that is written as a JSON string,
+// because Markdown would change it: it contains comments, tags or carriage
+// returns.
+//
+// [Entry.Item] parses the output of [Document.ItemText] to exactly the same key
+// and value. ItemText rejects values for which this is not possible.
+
+// MaxKey bounds the length of an item's key, in bytes. A key is a short name.
+const MaxKey = 256
+
+// NewItems returns the initial content of a subject's file of items or
+// summaries.
+func NewItems(subject string) []byte {
+	return []byte(frontText([]fieldChange{{"subject_id", subject}}, "\n"))
+}
+
+// Item returns the key and value of a keyed item. For an entry without a title,
+// and for a summary, ok is false.
+func (e *Entry) Item() (key, value string, ok bool) {
+	if e.Block != Item || e.Title == "" || e.IsSummary() {
+		return "", "", false
+	}
+	head, below, _ := strings.Cut(e.Text, "\n")
+	title, rest := splitTitle(trimMarkers(head))
+	if title == "" {
+		return "", "", false
+	}
+	key = unescape([]byte(title))
+	if _, s := splitAnchor(rest); strings.TrimSpace(s) == "" {
+		if v, ok := fencedContent(below); ok {
+			return key, e.decode(v), true
+		}
+	}
+	lines := append([]string{rest}, dedent(strings.Split(below, "\n"))...)
+	_, value = splitAnchor(strings.TrimSpace(strings.Join(lines, "\n")))
+	return key, e.decode(value), true
+}
+
+// encodingJSON is the value of the attribute encoding for a JSON string.
+const encodingJSON = "json"
+
+// decode returns the value that a text of the item represents. A text that is
+// not in the encoding of the item represents itself.
+func (e *Entry) decode(text string) string {
+	var value string
+	if e.Attributes["encoding"] != encodingJSON || json.Unmarshal([]byte(text), &value) != nil {
+		return text
+	}
+	return value
+}
+
+// CheckKey returns an error if a text cannot be the key of an item.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("empty")
+	case key != strings.TrimSpace(key):
+		return errors.New("leading or trailing white space")
+	case len(key) > MaxKey:
+		return fmt.Errorf("longer than %d bytes", MaxKey)
+	case strings.ContainsFunc(key,
+		func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }):
+		return errors.New("contains a line break or another control character")
+	}
+	return CheckText(key)
+}
+
+// ItemText returns a keyed item as a list item: on one line, or with the value
+// in a fenced block if the value is JSON or does not fit on one line. A value
+// that Markdown would change is written as a JSON string. The text
+// is for replacing an entry of the document: it keeps the entry's box, if it is
+// a task, and the attributes that are not given. For entry -1 the text is a new
+// entry. If the value cannot be written, ItemText returns an error that matches
+// [ErrText].
+func (d *Document) ItemText(entry int, key, value string, attributes []Attribute) (string, error) {
+	if err := CheckValue(value); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrText, err)
+	}
+	head, e := "- ", (*Entry)(nil)
+	if entry >= 0 {
+		e = &d.Entries[entry]
+		text := strings.TrimLeft(e.Text, " \t")
+		text = text[listMarkerLen(text):]
+		head += text[:boxLen(text)]
+	}
+	head += "**" + escapeTitle(key) + "**:"
+	text := ""
+	write := func(encoding, written string, object bool) bool {
+		comment := d.AttributeComment(e, append(slices.Clip(attributes), Attribute{Key: "encoding", Value: encoding})...)
+		if comment != "" {
+			comment = " " + comment
+		}
+		if !object && strings.IndexByte(written, '\n') < 0 {
+			text = head
+			if written != "" {
+				text += " " + written
+			}
+			text += comment
+			if isItem(text, key, value, comment) {
+				return true
+			}
+		}
+		text = head + comment + "\n" + fencedBlock(written, object)
+		return isItem(text, key, value, comment)
+	}
+	if CheckText(value) == nil {
+		var object bool
+		if s := strings.TrimSpace(value); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+			object = json.Valid([]byte(s))
+		}
+		if write("", value, object) {
+			return text, nil
+		}
+	}
+	encoded, err := json.Marshal(value) // escapes <, > and &
+	if err != nil || !write(encodingJSON, string(encoded), false) {
+		return "", fmt.Errorf("%w: key or value would be parsed differently", ErrText)
+	}
+	return text, nil
+}
+
+// fencedBlock returns a value as a fenced block below a list item. The fence is
+// longer than any run of backticks in the value.
+func fencedBlock(value string, object bool) string {
+	mark := 3
+	for run := range strings.FieldsFuncSeq(value, func(r rune) bool { return r != '`' }) {
+		mark = max(mark, len(run)+1)
+	}
+	fence, info := strings.Repeat("`", mark), ""
+	if object {
+		info = "json"
+	}
+	var b strings.Builder
+	b.WriteString("  " + fence + info + "\n")
+	for line := range strings.SplitSeq(value, "\n") {
+		if line != "" {
+			b.WriteString("  " + line)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("  " + fence)
+	return b.String()
+}
+
+// isItem reports whether a text parses as exactly one item with the given key,
+// value and comment attributes.
+func isItem(text, key, value, comment string) bool {
+	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
+	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.privateLines.from > 0 ||
+		d.privateLines.regions != nil {
+		return false
+	}
+	e := &d.Entries[0]
+	k, v, ok := e.Item()
+	want := map[string]string{}
+	if comment != "" {
+		attrs, _ := parseComment(comment[len(" <!--") : len(comment)-len("-->")])
+		for _, a := range attrs {
+			want[a.Key] = a.Value
+		}
+	}
+	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 &&
+		maps.Equal(want, e.Attributes)
+}
+
+// ItemInsertionPoint returns the entry below which a new item of the given visibility is
+// inserted, or -1 for the top of the file: the last item of the list above the first section, or
+// else the last entry there. A public item goes below a public one, if there is one, and
+// never below a heading that it alone would make public.
+func (d *Document) ItemInsertionPoint(v Visibility) int {
+	last, item := -1, -1
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		titled := e.Heading == 0 && d.Headings[0].Level == 1
+		if e.Heading >= 0 && !titled || e.Block == EmptyHeading {
+			break
+		}
+		counts := v != PublicOK || e.Partition.Visibility == PublicOK
+		if counts || !titled {
+			last = i
+		}
+		if counts && e.Block == Item && (item < 0 || d.Entries[item].Heading == e.Heading) {
+			item = i
+		}
+	}
+	if item >= 0 {
+		return item
+	}
+	return last
+}
+
+// escapeTitle escapes a text with backslashes, so that it stays unchanged
+// between the bold markers of a title.
+func escapeTitle(s string) string {
+	var b strings.Builder
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	before := ' '
+	for i, r := range s {
+		after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
+		switch r {
+		case '\\', '*', '`', '<', '[', ']':
+			b.WriteByte('\\')
+		case '_':
+			if !word(before) || !word(after) {
+				b.WriteByte('\\')
+			}
+		case '#':
+			if !word(before) {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteRune(r)
+		before = r
+	}
+	return b.String()
+}
+
+// fencedContent returns the content of a text that is one fenced block, indented or
+// not.
+func fencedContent(s string) (string, bool) {
+	lines := dedent(strings.Split(strings.Trim(s, "\n"), "\n"))
+	if len(lines) < 2 {
+		return "", false
+	}
+	mark := FenceOf(lines[0])
+	last := strings.TrimRight(lines[len(lines)-1], " \t")
+	if mark == "" || len(last) < len(mark) || strings.Trim(last, mark[:1]) != "" {
+		return "", false
+	}
+	return strings.Join(lines[1:len(lines)-1], "\n"), true
+}
+
+// dedent removes the common leading white space of lines.
+func dedent(lines []string) []string {
+	indent := -1
+	for _, l := range lines {
+		if n := len(l) - len(strings.TrimLeft(l, " \t")); n < len(l) && (indent < 0 || n < indent) {
+			indent = n
+		}
+	}
+	if indent <= 0 {
+		return lines
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l[min(indent, len(l)):]
+	}
+	return out
+}
+
+// Summary returns the summary of the file, or "" if it has none or the view may
+// not read it.
+func (d *Document) Summary(v View) string {
+	if !v.Readable(d.Own) {
+		return ""
+	}
+	return d.Front.Summary
+}
+
+// Prefixes of the attribute source for entries not written by or for the
+// subject: texts from a public context, and texts from a topic, which any
+// client that knows the topic's name can write to.
+const (
+	PublicSource = "public:"
+	TopicSource  = "ntfy:"
+)
+
+// An Author is the origin of an entry or of a session's summary, as its
+// attributes source and written_by record it.
+type Author struct {
+	Source string `json:"source,omitempty"`
+	By     string `json:"by,omitempty"` // subject of the author; empty if the text is its subject's own
+}
+
+// Untrusted reports whether a text was written in public, through a topic, or by
+// a subject that is neither the subject of the text nor one of the view's. The
+// zero View is that of an anonymous caller.
+func (a Author) Untrusted(v View) bool {
+	return IsUntrustedSource(a.Source) || a.By != "" && !slices.Contains(v.subjects, a.By)
+}
+
+// Author returns the author of the entry.
+func (e *Entry) Author() Author { return Author{e.Source, e.By} }
+
+// Author returns the author of the summary.
+func (f *Front) Author() Author { return Author{f.Source, f.By} }
+
+// IsUntrustedSource reports whether a source attribute names a source other than the
+// subject.
+func IsUntrustedSource(source string) bool {
+	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
+}
+
+// A Summary is a line that summarizes a subject, in its profile.md, one of its
+// projects, in its project.md, or its conversations with a contact, in a file of
+// the contact (see [SummaryPath]):
+//
+//   - **2026-02-04/cli**: We chose PostgreSQL. <!-- visibility=public_ok evidence=2026-02-04/cli.md updated=… -->
+//
+// A summary names its evidence and is in a section of its own. Both distinguish
+// it from the keyed items of the same file, see [Entry.IsSummary].
+type Summary struct {
+	Title      string
+	Text       string // one line of Markdown
+	Visibility Visibility
+	Evidence   []string          // never empty
+	Attributes map[string]string // other attributes
+}
+
+// Section names of summaries. Public and private summaries need separate
+// headings, because a heading above private lines must not become visible
+// through a public line.
+const (
+	privateSummaries = "Summaries"
+	publicSummaries  = "Public summaries"
+)
+
+// SummaryPath returns the path of the file for the summaries of a subject: of its
+// project if that is not empty, else of its conversations with a contact if that
+// is not empty, else of the subject itself.
+func SummaryPath(subject, project, contact string) string {
+	name := "profile.md"
+	switch {
+	case project != "":
+		name = "project.md"
+	case contact != "":
+		// Ids that differ in a colon only need different names, too.
+		name = "contacts/" + sanitizeName(contact, func(name string) bool { return name != contact }) + ".md"
+	}
+	return longtermsDir + "/" + SubjectDir(subject) + "/" + name
+}
+
+// IsSummary reports whether an entry of a file of keyed items is a summary,
+// which means that it has evidence and is in a section of summaries.
+func (e *Entry) IsSummary() bool { return len(e.Evidence) > 0 && e.inSummaries() }
+
+func (e *Entry) inSummaries() bool {
+	return slices.ContainsFunc(e.Sections, func(s string) bool {
+		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)
+	})
+}
+
+// SummaryText returns the text of a summary, without its title.
+func (e *Entry) SummaryText() string {
+	_, text := splitTitle(trimMarkers(e.Text))
+	return strings.TrimSpace(text)
+}
+
+// Section returns the path of the section for the summary.
+func (s *Summary) Section() []string {
+	if s.Visibility == PublicOK {
+		return []string{publicSummaries}
+	}
+	return []string{privateSummaries}
+}
+
+// String returns the summary as a list item with its comment.
+func (s *Summary) String() string {
+	attributes := map[string]string{}
+	maps.Copy(attributes, s.Attributes)
+	attributes["visibility"] = s.Visibility.String()
+	return s.itemLine() + " " + Comment(attributes, s.Evidence)
+}
+
+func (s *Summary) itemLine() string { return fmt.Sprintf("- **%s**: %s", s.Title, s.Text) }
+
+// Check returns an error if the summary, in the file at path, would not be
+// parsed back as the same summary.
+func (s *Summary) Check(path string, l *Layout) error {
+	alone := l.Parse(path, []byte(s.String()+"\n"), Meta{})
+	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
+		e := &alone.Entries[0]
+		_, given := s.Attributes["id"]
+		if s.Matches(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 &&
+			strings.HasSuffix(e.Text, s.Text) && e.Given == given {
+			return nil
+		}
+	}
+	return errors.New("the summary does not fit into one line of Markdown")
+}
+
+// Matches reports whether an entry has the same text, visibility and evidence, in
+// any list.
+func (s *Summary) Matches(e *Entry) bool {
+	return e.Block == Item && e.Norm == normText(s.itemLine()) && e.Partition.Visibility == s.Visibility &&
+		slices.Equal(e.Evidence, s.Evidence)
+}

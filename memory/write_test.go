@@ -1,0 +1,382 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCheckText(t *testing.T) {
+	for _, bad := range []string{"a <!-- id=b -->", "a -->", "a\n<private>\nb", "a </PRIVATE >", "a <private", "a </private x", "a <private\n>", "a <private\u00a0>", "[Memory:LongTerm:\nSummary]", "x memwatchd:generated", "[Memory:LongTerm:Summary]\n- a", " Long-term Memory (filtered) ", "a\x00", "\x1b[31m", "\xff", "a\x7f",
+		"a %%b%% c", "%%\na\n%%", "a\n%% b\n%%"} {
+		if CheckText(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	for _, good := range []string{"", "a < b", "a\n\tb\r\nc", "<privateer>", "see [Memory: of things] there", "a - b --", "喝茶 😀",
+		"%%d and %%s", "%% a", "`%%a%%`", "```mermaid\n%% a\ngraph\n%% b\n```", "100%% a%%"} {
+		if err := CheckText(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
+// FuzzOutsideText checks that any client-supplied text is exactly one entry at
+// any position and contains no structure.
+func FuzzOutsideText(f *testing.F) {
+	for _, s := range append(seeds, "[ ] a", "[ ]\na", "[x]: b", "1. a", "12) ", "---", "= =", "| a |\n| - |", ":-", "a\n- b\n# c", "#", "+", "* * *", "_ _ _", "~~~", "`````", "<div>", "- [ ] x", "\\- a", "a\n\n\n    b", "|-|", "a\n|-|", "a ^b", "^b", "- ^b") {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if CheckText(s) != nil || Line(s) == "" {
+			return
+		}
+		l := testLayout()
+		const path = "2026-02-04/a.md"
+		for text, block := range map[string]Block{Line(s): Paragraph, ListItem(s): Item} {
+			src := "# Tasks\n\nabove\n\n" + text + "\n\nbelow\n"
+			d := l.Parse(path, []byte(src), testMeta)
+			if len(d.Entries) != 3 || len(d.Headings) != 1 || d.Entries[1].Block != block || d.Unsound {
+				t.Fatalf("%q becomes %q", s, src)
+			}
+			e := &d.Entries[1]
+			if len(e.Tasks) > 0 || len(e.Attributes) > 0 || e.Given || e.Partition != d.Entries[0].Partition {
+				t.Fatalf("%q is read as %+v", text, e)
+			}
+			if got, want := len(strings.Split(text, "\n")), e.EndLine-e.Line+1; got != want {
+				t.Fatalf("%q has %d lines, and is read as %d", text, got, want)
+			}
+		}
+	})
+}
+
+// FuzzOutsideItem checks that the attributes after any client-supplied text are
+// exactly those of its entry, and that the text does not change the entries
+// around it.
+func FuzzOutsideItem(f *testing.F) {
+	for _, s := range append(seeds,
+		"a <!A", "a <?b", "a <![CDATA[", "a <a title=\"", "a ` b", "a `` b ` c", "a \\", "a [b](", "a [b]: ", "a ![b", "a ^c", "a ^c\nb", "#t [[w", "~~a", "***", "a  ", "<", "<!", "<!-", "-", "--", "->", "a <b\nc>", "|a|\n|-|",
+		"$a", "a\n\n\n- b", "a\u2028- b", "a\u0085# b", "\u200b- a", "\u202e- a", "\ufeff- a", "&lt;!-- id=x --&gt;", "&#60;!--", "a\\<!", "[^1]: a", "a [^1]", "+++", ":::", "(added 2026-02-05)", "2026-02-05: a", "✅ a", "[-] a",
+		"**a**: b", "**a** b", "__a__: b", "a**", "*", "**", "https://a b", "<https://a", "a <private", "private> b", "a </private", "<PRIVATE\t", "< private>", "a {#id}", "a %% b %%", "\v- a", "\f# a", strings.Repeat("a ", 3000), strings.Repeat("[", 300), strings.Repeat("*a ", 300)) {
+		f.Add("", s)
+		f.Add(s, "b")
+		f.Add("Title", s)
+	}
+	l := testLayout()
+	f.Fuzz(func(t *testing.T, title, text string) {
+		if CheckText(title) != nil || CheckText(text) != nil || Line(text) == "" {
+			return
+		}
+		comment := newComment([]Attribute{{"id", "k1"}, {"visibility", "private_only"}, {"source", "a`\"'b"}})
+		forms := DatedForms(title, text, "", comment)
+		for _, above := range []string{"- above\n", "", "above\n\n"} {
+			src := "# Key Facts\n\n" + above + forms[len(forms)-1] + "\n- below [x] <!-- id=k2 -->\n\n# Tasks\n\n- [ ] task\n"
+			d := l.Parse("2026-02-04/a.md", []byte(src), testMeta)
+			at := 0
+			if above != "" {
+				at = 1
+			}
+			if len(d.Entries) != at+3 || len(d.Headings) != 2 || d.Unsound || len(d.Hidden) > 0 {
+				t.Fatalf("%q becomes %q, of %d entries", [2]string{title, text}, src, len(d.Entries))
+			}
+			e, below, task := &d.Entries[at], &d.Entries[at+1], &d.Entries[at+2]
+			switch {
+			case e.Block != Item, e.ID != "k1", !e.Given, e.Partition.Visibility != PrivateOnly, e.Source != "a`\"'b", len(e.Attributes) != 3, len(e.Tasks) > 0, e.Pin, e.Importance > 0,
+				!slices.Equal(e.Sections, []string{"Key Facts"}):
+				t.Fatalf("%q becomes %q, which is %+v", [2]string{title, text}, src, e)
+			case below.ID != "k2", below.Partition.Visibility != PublicOK, below.Text != "- below [x]", len(task.Tasks) != 1, len(task.Links)+len(below.Links) > 0, below.Title != "":
+				t.Fatalf("%q becomes %q, and what is below %+v", [2]string{title, text}, src, below)
+			}
+			for _, p := range d.Problems {
+				if p.Code != nestingTooDeep {
+					t.Fatalf("%q becomes %q, with a problem: %+v", [2]string{title, text}, src, p)
+				}
+			}
+		}
+	})
+}
+
+// FuzzOutsideHeading checks that any client-supplied topic is a heading and
+// nothing else, and does not hide text below it.
+func FuzzOutsideHeading(f *testing.F) {
+	for _, s := range append(seeds, "a #", "a ##", "#", "# #", "a \\#", "a {#b}", "a `", "a <!A", "a <private", "[Memory:x]", "a\n=", "**", "10:30 AM", "Tasks", "a ^b", "a\\", "<div>", "- [ ] a", "a  #  #") {
+		f.Add(s)
+	}
+	l := testLayout()
+	f.Fuzz(func(t *testing.T, s string) {
+		if CheckText(s) != nil || HeadingText(s) == "" {
+			return
+		}
+		for _, above := range []string{"", "## 9:00 AM\n\nabove\n\n"} {
+			src := above + "## " + (*Document)(nil).ClockHeading(testMeta.ModTime, s) + "\n\nbelow <!-- id=k1 visibility=public_ok -->\n"
+			d := l.Parse("memory/2026-02-04.md", []byte(src), testMeta)
+			n := 1
+			if above != "" {
+				n = 2
+			}
+			if len(d.Headings) != n || len(d.Entries) != n || d.Unsound || len(d.Problems) > 0 || len(d.Hidden) > 0 {
+				t.Fatalf("%q becomes %q", s, src)
+			}
+			h, e := d.Headings[n-1], d.Entries[n-1]
+			if h.Level != 2 || h.Line != h.EndLine || e.Heading != n-1 || e.ID != "k1" || e.Partition.Visibility != PublicOK || e.Text != "below" || e.Time.Hour() != 4 {
+				t.Fatalf("%q becomes %q, which is %+v above %+v", s, src, h, e)
+			}
+		}
+	})
+}
+
+// TestLineUnbroken checks that a line break after wide punctuation is removed
+// without a space, because the wide glyph includes the space.
+func TestLineUnbroken(t *testing.T) {
+	for text, want := range map[string]string{
+		"one,\ntwo":         "one, two",
+		"坐地铁，\n在南站下车":       "坐地铁，在南站下车",
+		"结束。 \r\n\r\n Rust": "结束。Rust",
+		"（一）\r（二）":          "（一）（二）",
+		"买牛奶\n买鸡蛋":          "买牛奶 买鸡蛋",
+		"它说， 好":             "它说， 好",
+	} {
+		if got := Line(text); got != want {
+			t.Errorf("Line(%q) is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// writtenForm returns the first form of a text that parses to one entry with this
+// content and with an attribute, between other blocks.
+func writtenForm(text string, item bool) (string, bool) {
+	l := testLayout()
+	for _, form := range WriteForms(text, item) {
+		space := " "
+		if strings.Contains(form, "\n") {
+			space = "\n  "
+		}
+		source := "# Day\n\n## 10:00\n- above\n\n## 10:01\n" + form + space + "<!-- source=cli -->\n\n## 10:02\nbelow\n"
+		d := l.Parse("memory/2026-02-04.md", []byte(source), testMeta)
+		if len(d.Entries) == 3 && d.Entries[1].Source == "cli" && d.Entries[1].Content() == TrimText(text) {
+			return form, true
+		}
+	}
+	return "", false
+}
+
+// TestWriteForms checks that texts come back from their blocks byte for byte.
+func TestWriteForms(t *testing.T) {
+	for _, text := range []string{
+		"a note", "two  spaces\tand a tab", "# not a heading", "1. not a list", `\# a backslash`, `1\. a backslash`, "- a dash",
+		"[ ] not a task", `\[ ] a backslash`, "a ^anchor", `a \^anchor`, "---", "===", "| a |", "    indented", "#tag",
+		"one\ntwo", "one\n\ntwo", "[ ] one\ntwo", `\[ ] one` + "\ntwo", "- one\n- two", "1. one\n2. two", "---\ntwo",
+		"# one\ntwo", "one\n---\ntwo", "```\none\n```", "```go\nfunc f() {\n\treturn\n}\n```", "~~~\n\n\n~~~\ntwo",
+		"    indented\n    code\n\ntext", "one\n\n    code", "| a | b |\n|---|---|\n| 1 | 2 |", "> quoted\n> twice",
+		"one  \ntwo", "one\\\ntwo", "- [ ] one\n- [x] two", "一二三\n四五六", "one\r\ntwo\r\n", "\n\n  one\n two\n", "\tone\ntwo",
+		"```\n<!-- visibility=public_ok -->\n```", "- one\n  - two\n    - three\n- four", "one\n\n\n\ntwo",
+	} {
+		if form, ok := writtenForm(text, false); !ok {
+			t.Errorf("%q does not come back from any of %q", text, WriteForms(text, false))
+		} else if !strings.Contains(TrimText(text), "\n") && strings.HasPrefix(form, "-\n") && !strings.HasPrefix(text, `\`) && !strings.HasPrefix(text, `1\`) && text != `a \^anchor` {
+			t.Errorf("%q becomes %q", text, form)
+		}
+		if _, ok := writtenForm(text, true); !ok {
+			t.Errorf("%q does not come back from an item", text)
+		}
+	}
+}
+
+// TestGeneratedNotes checks the same with 500 generated notes.
+func TestGeneratedNotes(t *testing.T) {
+	random := rand.New(rand.NewPCG(2026, 2))
+	words := strings.Fields("the proxy renews its certificate every night `x := 1` **bold** #tag 证书 每晚 更新 https://example.com/a?b=c [[link]] C++ a_b *c* <b> & \\ 100% ~x")
+	line := func() string {
+		var list []string
+		for range 1 + random.IntN(12) {
+			list = append(list, words[random.IntN(len(words))])
+		}
+		return strings.Join(list, " ")
+	}
+	block := func() string {
+		switch random.IntN(9) {
+		case 0:
+			return "```sh\n" + line() + "\n\n  " + line() + "\n```"
+		case 1:
+			return "- " + line() + "\n- " + line() + "\n  - " + line()
+		case 2:
+			return "1. " + line() + "\n2. " + line()
+		case 3:
+			return "| a | b |\n|---|---|\n| " + fmt.Sprint(random.IntN(100)) + " | " + words[random.IntN(4)] + " |"
+		case 4:
+			return "> " + line() + "\n> " + line()
+		case 5:
+			return strings.Repeat(line()+" ", 30)
+		case 6:
+			return "## " + line()
+		case 7:
+			return line() + "\n" + line()
+		}
+		return line()
+	}
+	for i := range 500 {
+		var blocks []string
+		for range 1 + random.IntN(4) {
+			blocks = append(blocks, block())
+		}
+		text := strings.Join(blocks, "\n\n")
+		if _, ok := writtenForm(text, false); !ok {
+			t.Errorf("note %d does not come back:\n%s", i, text)
+		}
+		for _, title := range []string{"", "Proxy"} {
+			want := TrimText(text)
+			if title != "" && !strings.Contains(want, "\n") {
+				want = "**" + title + "**: " + want
+			}
+			for _, marker := range []string{"-", "*", "12."} {
+				form := DatedForms(title, text, "2026-02-05", "<!-- source=cli -->")[0]
+				form = strings.ReplaceAll(marker+strings.TrimPrefix(form, "-"), "\n", "\n"+strings.Repeat(" ", len(marker)-1))
+				d := testLayout().Parse("MEMORY.md", []byte("# Facts\n\n"+form+"\n\n- below\n"), testMeta)
+				if len(d.Entries) != 2 || d.Entries[0].Remembered() != want ||
+					d.Entries[0].Added != "2026-02-05" || d.Entries[0].Source != "cli" || title != "" && d.Entries[0].Title != title {
+					t.Fatalf("fact %d does not come back:\n%s\n%q", i, form, d.Entries[0].Remembered())
+				}
+			}
+		}
+	}
+}
+
+// TestItemText checks the written form of items.
+func TestItemText(t *testing.T) {
+	at := []Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}}
+	const comment = " <!-- id=k3f9 visibility=private_only source=msg:42%20a -->"
+	for _, c := range []struct{ key, value, want string }{
+		{"timezone", "Asia/Shanghai", "- **timezone**: Asia/Shanghai" + comment},
+		{"empty", "", "- **empty**:" + comment},
+		{"a * b_c_ #1 C# [x] `y` <z> \\d", "v", `- **a \* b_c\_ \#1 C# \[x\] \` + "`y\\`" + ` \<z> \\d**: v` + comment},
+		{"city:", ": x", "- **city:**: : x" + comment},
+		{"城市：", "北京", "- **城市：**: 北京" + comment},
+		{"n", "- [ ] # 1. > x", "- **n**: - [ ] # 1. > x" + comment},
+		{"json", `{"a": [1]}`, "- **json**:" + comment + "\n  ```json\n  {\"a\": [1]}\n  ```"},
+		{"text", `"a"`, `- **text**: "a"` + comment},
+		{"lines", "a\n\n  ```\n b\n", "- **lines**:" + comment + "\n  ````\n  a\n\n    ```\n   b\n\n  ````"},
+		{"blank", " x ", "- **blank**:" + comment + "\n  ```\n   x \n  ```"},
+		{"anchor", "x ^a1", "- **anchor**:" + comment + "\n  ```\n  x ^a1\n  ```"},
+	} {
+		got, err := (&Document{}).ItemText(-1, c.key, c.value, at)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%q = %q (-want +got): %v\n%s", c.key, c.value, err, diff)
+		}
+	}
+	for value, want := range map[string]string{
+		"a\r\nb": `"a\r\nb"`, "a\rb": `"a\rb"`, "x <!-- y -->": `"x \u003c!-- y --\u003e"`, "-->": `"--\u003e"`, "<private>": `"\u003cprivate\u003e"`,
+		"see <private stuff": `"see \u003cprivate stuff"`, "memwatchd:generated": `"memwatchd:generated"`, "# a\r\n- [ ] **b** `c` #d": "\"# a\\r\\n- [ ] **b** `c` #d\"",
+	} {
+		want = "- **k**: " + want + strings.Replace(comment, " -->", " encoding=json -->", 1)
+		if got, err := (&Document{}).ItemText(-1, "k", value, at); got != want || err != nil {
+			t.Errorf("%q is written as %q, want %q, %v", value, got, want, err)
+		}
+	}
+	for value, says := range map[string]string{"a\n[Memory:X]\nb": "injected", "\x00": "control character", "\xff": "UTF-8"} {
+		if got, err := (&Document{}).ItemText(-1, "k", value, at); !errors.Is(err, ErrText) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q is written as %q, %v", value, got, err)
+		}
+	}
+}
+
+// TestItemTextKeeps checks that a new value keeps the item's box and the
+// attributes that are not given.
+func TestItemTextKeeps(t *testing.T) {
+	src := "- [x] **a**: 1 <!-- pin Id=a1 Source=x%20y confidence=0.5 mine=2 -->\n* **b**: 1 ^b1\n"
+	d := testLayout().Parse("_longterms/owner/fact.md", []byte(src), testMeta)
+	for i, want := range []string{
+		"- [x] **a**: 2 <!-- pin Id=a1 Source=z mine=2 visibility=public_ok -->",
+		"- **b**: 2 <!-- source=z visibility=public_ok -->",
+	} {
+		key, value, ok := d.Entries[i].Item()
+		if !ok || value != "1" {
+			t.Errorf("%d is read as %q = %q", i, key, value)
+		}
+		got, err := d.ItemText(i, key, "2", []Attribute{{"source", "z"}, {"confidence", ""}, {"visibility", "public_ok"}})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q (-want +got): %v\n%s", key, err, diff)
+		}
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	for _, bad := range []string{"", " a", "a ", "a\nb", "a\tb", "a\u2028b", "a\u0085b", "a -->", "<private>", "\xff", strings.Repeat("a", MaxKey+1)} {
+		if CheckKey(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	for _, good := range []string{"a", "a b", "**", ":", "：", "_", "\\", "- [ ] x", "喝茶 😀", strings.Repeat("a", MaxKey)} {
+		if err := CheckKey(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
+// FuzzItemText checks that an item is read with the same key and value as
+// written, at any insertion point, with any text around it and any previous
+// value.
+func FuzzItemText(f *testing.F) {
+	for i, s := range seeds {
+		f.Add(s, seeds[(i+7)%len(seeds)], byte(i))
+	}
+	for i, s := range []string{"*", "**", "***", "\\", "\\\\", "a\\", "_a_", "a:", ":", "：", "[", "]]", "[[", "[a](", "#a", "`", "``", "^a", "a ^b", "[ ] a", "(added 2026-02-05)", "{}", "[1]", "~~~", "```\n~~~", "\n", " ", "\t", "a\n", "&amp;", "<a", "<private ", "]]>", "[a](<b", "\u0085", "a\r\nb\r", "<!-- a -->", "<private>\na</private>", "-->\r\n<!--"} {
+		f.Add(s, s, byte(i))
+		f.Add("k", s, byte(i))
+	}
+	f.Fuzz(func(t *testing.T, key, value string, n byte) {
+		key = strings.TrimSpace(key)
+		if CheckKey(key) != nil || CheckValue(value) != nil {
+			return
+		}
+		const path = "_longterms/owner/fact.md"
+		parse := func(src []byte) *Document { return testLayout().Parse(path, src, testMeta) }
+		src := []string{
+			"", "---\nsubject_id: owner\n---\n", "- **a**: b <!-- id=a -->\n", "text\n\n- **a**: b\n\n# H\n\n- **c**: d\n", "* **a**: b\r\n\r\n* **x**: y",
+			"1. **a**: b\n2. **x**: y\n", "# H\n- **a**: b\n", "> quote", "```\ncode", "| a |\n| - |",
+		}[int(n)%10]
+		put := func(d *Document, i int, value string, source string) *Document {
+			text, err := d.ItemText(i, key, value, []Attribute{{"id", "new1"}, {"source", source}})
+			if err != nil {
+				t.Fatalf("%q = %q: %v", key, value, err)
+			}
+			r := d.Revise()
+			if i >= 0 {
+				r.Replace(i, text)
+			} else {
+				r.Insert(d.ItemInsertionPoint(PrivateOnly), text)
+			}
+			out, err := r.Apply(parse)
+			if err != nil && strings.HasPrefix(src, "```") {
+				t.Skip() // the code block extends to the end of the file
+			}
+			if err != nil {
+				t.Fatalf("%q = %q in %q: %v", key, value, d.Source, err)
+			}
+			d = parse(out)
+			for i := range d.Entries {
+				e := &d.Entries[i]
+				if e.ID != "new1" {
+					continue
+				}
+				if k, v, ok := e.Item(); !ok || k != key || v != value || e.Title != key || e.Source != source {
+					t.Fatalf("%q = %q is read as %q = %q (title %q, source %q) in\n%s", key, value, k, v, e.Title, e.Source, out)
+				}
+				return d
+			}
+			t.Fatalf("%q = %q is not there:\n%s", key, value, out)
+			return nil
+		}
+		d := put(parse([]byte(src)), -1, value, "s")
+		at := 0
+		for d.Entries[at].ID != "new1" {
+			at++
+		}
+		d = put(d, at, fmt.Sprintf("%s%d", strings.ToUpper(strings.TrimSpace(strings.ToValidUTF8(value, ""))), n), value)
+		put(d, at, value, "]] ) ` <>")
+	})
+}
