@@ -131,7 +131,6 @@ Agents run these commands with JSON on standard input, as their settings say. Th
 			Args:    cli.NoArgs, Annotations: maps.Clone(c.Annotations),
 			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, max(e.limits, 1)*TimeLimit, e.run) },
 		}
-		sub.Flags().StringVar(&h.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
 			"agent that runs the hook: "+strings.Join(agents.HookNames(), ", "))
 		g.CompleteFlag(sub, "agent", cli.CompleteWords(agents.HookNames()...))
@@ -149,8 +148,6 @@ type hook struct {
 	agentName string
 	debug     bool
 	saves     bool // saves text
-
-	externalKey string
 
 	config *config.Config
 	client *client.Client
@@ -275,12 +272,6 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	}
 	if h.saves {
 		h.limit.Stop()
-	}
-	if cmd.Flags().Changed("external-key") {
-		if err := cli.CheckExternalKey(cmd, h.externalKey); err != nil {
-			return err
-		}
-		h.client.Scope.ExternalKey = &h.externalKey
 	}
 	if err := config.CheckOneOf(h.agentName, agents.HookNames()); err != nil {
 		return cli.Usagef("--agent: %w", err)

@@ -62,9 +62,6 @@ func spoolOf(c *client.Client) spool {
 	if c.Root != "" { // several directories can share the default socket
 		key += "\x00" + c.Root
 	}
-	if c.Scope.ExternalKey != nil {
-		key += "\x00" + text(c.Scope.ExternalKey)
-	}
 	sum := sha256.Sum256([]byte(key))
 	return spool{filepath.Join(config.SpoolDir(), hex.EncodeToString(sum[:8]))}
 }
