@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,15 +71,22 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 	answers := bufio.NewReader(cmd.InOrStdin())
 	question := func(text, otherwise string) (string, error) {
 		fmt.Fprintf(g.Stdout, "%s [%s]: ", text, term.EscapeLine(otherwise))
-		line, err := answers.ReadString('\n')
-		if err != nil {
-			fmt.Fprintln(g.Stdout)
-			return "", errors.New("setup: nothing was changed")
+		lines := make(chan string, 1) // a signal ends the question, too
+		go func() {
+			if line, err := answers.ReadString('\n'); err == nil {
+				lines <- line
+			}
+			close(lines)
+		}()
+		select {
+		case line, ok := <-lines:
+			if ok {
+				return cmp.Or(strings.TrimSpace(line), otherwise), nil
+			}
+		case <-cmd.Context().Done():
 		}
-		if line = strings.TrimSpace(line); line == "" {
-			line = otherwise
-		}
-		return line, nil
+		fmt.Fprintln(g.Stdout)
+		return "", errors.New("setup: nothing was changed")
 	}
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
@@ -141,13 +149,13 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
-	if atLogin {
-		if err := service.Install(cmd.Context(), g); err != nil {
-			return err
-		}
-	}
 	if err := connectAgents(cmd, g, names, true); err != nil {
 		return err
+	}
+	if atLogin {
+		if err := service.Install(cmd.Context(), g); err != nil { // as in a container
+			fmt.Fprintf(g.Stderr, "memwatchd: %s; commands and agents start the daemon\n", term.EscapeLine(err.Error()))
+		}
 	}
 	for _, words := range [][]string{{"note", "memwatchd is set up"}, {"search", "memwatchd is set up"}} {
 		words = append(g.Config.Words(), words...)
