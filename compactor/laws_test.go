@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -172,88 +171,6 @@ func (r *testRoot) index() *memory.Document {
 		r.t.Fatal(err)
 	}
 	return doc
-}
-
-// protectedIn returns the number of items that must stay.
-func protectedIn(doc *memory.Document) (n int) {
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Block == memory.Item && (hasOpenTask(e) || isImportant(e)) {
-			n++
-		}
-	}
-	return n
-}
-
-func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute, and minutes with the race detector")
-	}
-	for _, n := range []int{150, 600, 5000} {
-		for language, words := range map[string][]string{"english": english, "chinese": chinese} {
-			t.Run(fmt.Sprint(n, " ", language), func(t *testing.T) {
-				random := rand.New(rand.NewPCG(uint64(n), uint64(len(words))))
-				r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, n, words))}})
-				// Add the characters of the content that is never removed.
-				_, text := splitEntries(r.index())
-				r.Limits = []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 8000 + len(strings.Join(text, ""))}}
-				first := r.index()
-				all, rest := splitEntries(first)
-				protected := protectedIn(first)
-				if len(first.Problems) != 1 { // the counter
-					t.Fatalf("%v", first.Problems)
-				}
-				runs := 0
-				for {
-					before := Measure(r.index())
-					report := r.compact(Request{})
-					now := r.index()
-					if report.Applied == 0 {
-						for _, p := range report.Plans {
-							if p.Problem != "" {
-								t.Errorf("run %d: %s", runs, p.Problem)
-							}
-						}
-						break
-					}
-					runs++
-					if most := max(1, before.Items/4); report.Applied > most || before.Items-Measure(now).Items != report.Applied {
-						t.Fatalf("run %d says %d of %d items went, and %d are left", runs, report.Applied, before.Items, Measure(now).Items)
-					}
-					left, restNow := splitEntries(now)
-					if n < 1000 || runs%5 == 0 {
-						if got := sum(left, r.archivedEntries()); !allPresent(got, all) {
-							t.Fatalf("run %d: file and archive are not what the file was:\n%s", runs, cmp.Diff(all, got))
-						}
-					}
-					if !slices.Equal(rest, restNow) {
-						t.Fatalf("run %d: what is no item has changed", runs)
-					}
-					if got := protectedIn(now); got != protected {
-						t.Fatalf("run %d: %d protected items are left, of %d", runs, got, protected)
-					}
-					r.now = r.now.AddDate(0, 0, 1)
-				}
-				size := Measure(r.index())
-				if over(r.Limits[0], size, 1) || share(r.Limits[0], size) < 0.7 {
-					t.Errorf("after %d runs: %+v", runs, size)
-				}
-				if doc := r.index(); doc.Front.Tasks == "0/9999" {
-					t.Error("the counter is still wrong")
-				}
-				if runs < 1 || n == 150 && runs > 3 || n == 5000 && runs < 10 {
-					t.Errorf("%d runs", runs)
-				}
-				items := r.archivedItems()
-				for i := 0; i < len(items); i += 1 + len(items)/10 {
-					r.restore(items[i][0], items[i][1])
-				}
-				left, restNow := splitEntries(r.index())
-				if got := sum(left, r.archivedEntries()); !allPresent(got, all) || !slices.Equal(rest, restNow) {
-					t.Error("after some came back: file and archive are not what the file was")
-				}
-			})
-		}
-	}
 }
 
 // allPresent reports whether every item still exists and none more often than

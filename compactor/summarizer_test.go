@@ -103,18 +103,6 @@ func TestSummarizer(t *testing.T) {
 	}
 }
 
-// TestSummarizerOfPrivateNotes checks that private notes, if allowed, are sent
-// separately.
-func TestSummarizerOfPrivateNotes(t *testing.T) {
-	c, asked := newSummarizing(notesRoot(), true, func(notes []string) (string, error) { return notes[0][2:], nil })
-	if _, err := c.Plan(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(strings.Join(*asked, "\n"), "Rent is 900."); got != 1 || (*asked)[0] != "- Rent is 900." {
-		t.Errorf("asked %q", *asked)
-	}
-}
-
 // TestSummarizerFallsBack checks that an unusable summary is replaced by
 // sentences of the notes.
 func TestSummarizerFallsBack(t *testing.T) {

@@ -1,17 +1,13 @@
 package compactor
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/state"
@@ -103,57 +99,6 @@ func TestUsesAreKept(t *testing.T) {
 	if got := usesAt(t, path, &now).Of(indexPath, "a", now); !near(got, 1) {
 		t.Errorf("counted anew: %+v", got)
 	}
-}
-
-func TestUsesAreSavedNowAndThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // protects saved and fail
-		var saved []string
-		fail := errors.New("disk full")
-		count := func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(saved)
-		}
-		u := &Uses{Now: time.Now,
-			Path: filepath.Join(t.TempDir(), "uses"), Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
-		}
-		if err := u.Open(); err != nil {
-			t.Fatal(err)
-		}
-		u.write = func(_ string, data []byte) error {
-			mu.Lock()
-			defer mu.Unlock()
-			saved = append(saved, string(data))
-			return fail
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- u.Run(ctx) }()
-		time.Sleep(saveAfter + 1)
-		synctest.Wait()
-		if n := count(); n != 1 {
-			t.Fatalf("saved %d times, want once: when counting began", n)
-		}
-		mu.Lock()
-		fail = nil
-		mu.Unlock()
-		time.Sleep(saveAfter) // the disk has free space again
-		synctest.Wait()
-		time.Sleep(10 * saveAfter) // without changes
-		synctest.Wait()
-		if n := count(); n != 2 {
-			t.Fatalf("saved %d times, want twice", n)
-		}
-		u.Used([]string{"a.md#x"}, time.Now())
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run ended with %v", err)
-		}
-		if count() != 3 || !strings.Contains(saved[2], `"x"`) {
-			t.Errorf("what was counted last is not saved: %q", saved)
-		}
-	})
 }
 
 // TestUsesFollowEdits checks that counts follow an edit that changes a

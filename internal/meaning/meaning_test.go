@@ -1,7 +1,6 @@
 package meaning
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,19 +209,6 @@ func TestDailyCharacters(t *testing.T) {
 	mu.Unlock()
 	w.save("b.md", public("A change adds one more entry")) // wakes the worker
 	w.await("the next vectors", func() bool { return w.Status().Embedded >= 2 })
-}
-
-// TestPartitionName checks that each partition has a name of its own.
-func TestPartitionName(t *testing.T) {
-	for _, p := range []memory.Partition{{}, {Owner: "a"}, {Owner: "a", Visibility: memory.PublicOK},
-		{Owner: "?x/", Visibility: memory.PublicOK, Excerpt: true}} {
-		if got := partitionOf(partitionName(p)); got != p {
-			t.Errorf("%v becomes %v", p, got)
-		}
-	}
-	if cmp.Compare(partitionName(memory.Partition{Owner: "a"}), partitionName(memory.Partition{Owner: "a", Visibility: memory.PublicOK})) == 0 {
-		t.Error("private and public have one name")
-	}
 }
 
 // TestModels checks that the vectors of another model are removed, that words answer

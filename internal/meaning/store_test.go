@@ -300,41 +300,6 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	}
 }
 
-// FuzzOpen checks that a file may have any content.
-func FuzzOpen(f *testing.F) {
-	p := newPartition(f, randomVectors(1, 3, 65))
-	text, err := os.ReadFile(p.path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(text)
-	f.Add(text[:len(text)-1])
-	f.Add(text[:20])
-	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "a.vec")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p, err := openPartition(path, 65)
-		if errors.Is(err, errDamaged) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.close)
-		query := randomVectors(2, 1, 65)
-		if _, err := p.near(query[0], 10, acceptAll); err != nil {
-			t.Fatal(err)
-		}
-		before := p.len()
-		mustAppend(t, p, 1<<60, query)
-		if n := reopen(t, p).len(); n != before+1 && !p.has(1<<60) {
-			t.Errorf("%d vectors, then %d", before, n)
-		}
-	})
-}
-
 // BenchmarkNear measures a search of 100,000 vectors with 768 dimensions, and
 // reports the recall of the ten nearest, the bytes of heap, and the time of opening.
 func BenchmarkNear(b *testing.B) {

@@ -180,36 +180,15 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestHookPrints checks that the output of a hook stays within the limit of
-// agents for any content of the memory.
-func TestHookPrints(t *testing.T) {
-	t.Parallel()
-	l := startUnhurried(t, "hooks: {context_max_chars: 9000, context_limit: 100}\n")
-	for n := range 28 {
-		l.write(fmt.Sprintf("%s/%d.md", hookDay, n), fmt.Sprintf("---\nsummary: \"%s\"\n---\n- 计费数据库 %d %s\n", strings.Repeat("计费𝔘\\\"", 100), n, strings.Repeat("𝔘<&>\\\"区域", 100)))
-	}
-	l.write("other.md", strings.Repeat("- something else\n", 300))
-	l.sync()
-	if got := l.told("session-start", "SessionStart", fields{"source": "startup"}); !strings.Contains(got, "计费𝔘") {
-		t.Errorf("a session is told %q", got)
-	}
-	if got := l.told("prompt", "UserPromptSubmit", fields{"prompt": "计费数据库 区域"}); !strings.Contains(got, "区域") {
-		t.Errorf("a prompt is told %q", got)
-	}
-}
-
 // hookInputs returns malformed and unusual inputs.
 func hookInputs(t *testing.T, transcript string) map[string]func() io.Reader {
 	text := func(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 	return map[string]func() io.Reader{
 		"nothing":       text(""),
-		"no object":     text("7"),
 		"null":          text("null"),
 		"cut off":       text(`{"prompt": "the billing data`),
-		"no JSON":       text("\x00\xff{]"),
 		"other types":   text(`{"prompt": {"a": 1}, "session_id": 7, "transcript_path": [], "source": null, "stop_hook_active": "yes"}`),
 		"deep":          text(strings.Repeat("[", 100_000)),
-		"another event": text(`{"hook_event_name": "Notification", "prompt": "the billing database", "source": "startup"}`),
 		"a pipe":        text(fmt.Sprintf(`{"session_id": "s", "transcript_path": %q}`, fifo(t))),
 		"a directory":   text(fmt.Sprintf(`{"session_id": "s", "transcript_path": %q}`, t.TempDir())),
 		"a device":      text(`{"session_id": "s", "transcript_path": "/dev/zero"}`),
@@ -218,9 +197,7 @@ func hookInputs(t *testing.T, transcript string) map[string]func() io.Reader {
 		"a huge prompt": func() io.Reader {
 			return io.MultiReader(strings.NewReader(`{"prompt": "`), repeated("billing database ", 100<<20))
 		},
-		"a huge number":   func() io.Reader { return repeated("1", 100<<20) },
-		"without an end":  func() io.Reader { return repeated(" ", 1<<62) },
-		"huge of nothing": func() io.Reader { return repeated("\x00", 100<<20) },
+		"without an end": func() io.Reader { return repeated(" ", 1<<62) },
 	}
 }
 
@@ -307,27 +284,6 @@ func TestHookInput(t *testing.T) {
 	}
 	fmt.Fprint(w, `{"prompt": "where is the billing database?"}`)
 	l.hook("prompt", r) // the end of the object is enough
-	// On a busy machine, the input comes late; a hook that saves waits for it.
-	late := func() (why string) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		time.AfterFunc(3*hook.TimeLimit, func() {
-			fmt.Fprintf(w, `{"session_id": "late", "transcript_path": %q}`, talk)
-			w.Close()
-		})
-		_, why = l.hook("session-end", r)
-		return why
-	}
-	why := late()
-	for n := 0; n < 10 && strings.Contains(why, "time limit reached"); n++ { // the machine is very busy
-		why = late()
-	}
-	if l.sync(); !strings.Contains(l.noted(), "PostgreSQL") {
-		t.Errorf("input that comes late is not saved: %q", why)
-	}
 	closed := exec.Command("sh", "-c", `memwatchd --config "$0" hook session-start </dev/null >&- 2>&-; exec memwatchd --config "$0" hook prompt <&-`, l.config)
 	closed.Env = l.env
 	if out, err := closed.CombinedOutput(); err != nil || len(out) > 0 {
