@@ -1,15 +1,20 @@
 package daemon
 
 import (
+	"bytes"
 	"container/list"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -35,15 +40,67 @@ type documents struct {
 	files *files
 	parse func(vault.File) *memory.Document
 
+	parses singleflight.Group // in progress
+
 	mu     sync.Mutex
 	cached map[string]*list.Element // of *cachedDocument
 	order  list.List                // most recently used first
 	bytes  int
 	pinned map[string]*cachedDocument // indexed while still being written, because the writing does not pause
 
-	// invalidations counts the calls of forget. A file parsed before such a call
+	parsed []parsedFile // for changes; newest first
+
+	// invalidations counts the calls of dropDirectory. A file parsed before such a call
 	// may be attributed to the wrong user and is not cached.
 	invalidations int
+}
+
+// A parsedFile is a document that was parsed before its file was written.
+type parsedFile struct {
+	modTime       time.Time
+	doc           *memory.Document
+	size          int
+	invalidations int // before it was parsed
+}
+
+const smallFile = 4 << 10 // bytes of a file that is parsed faster than it is looked for
+
+// findParsed returns the document that was recorded for the content of a file, or nil.
+func (d *documents) findParsed(file *vault.File) *memory.Document {
+	if file.Unstable || len(file.Data) < smallFile {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.parsed {
+		if k.invalidations == d.invalidations && k.doc.Place.Path == file.Path && bytes.Equal(k.doc.Source, file.Data) &&
+			// Entries without a time of their own have that of the file.
+			(k.modTime.Equal(file.ModTime) || !slices.ContainsFunc(k.doc.Entries, func(e memory.Entry) bool {
+				return e.Time.Equal(k.modTime)
+			})) {
+			return k.doc
+		}
+	}
+	return nil
+}
+
+// recordParsed records a document for findParsed, with the number of invalidations before it
+// was parsed. It keeps the last documents, within the size of the cache.
+func (d *documents) recordParsed(file *vault.File, doc *memory.Document, invalidations int) {
+	if file.Unstable || len(file.Data) < smallFile {
+		return
+	}
+	k := parsedFile{file.ModTime, doc, doc.MemorySize(), invalidations}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parsed = slices.Insert(slices.DeleteFunc(d.parsed, func(old parsedFile) bool { return old.doc == doc }), 0, k)
+	size := 0
+	for i, k := range d.parsed {
+		if size += k.size; i > 0 && size > cacheBytes {
+			d.parsed = d.parsed[:i]
+			break
+		}
+	}
 }
 
 type cachedDocument struct {
@@ -76,7 +133,8 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 	}
 	switch {
 	case err == nil && !file.Unstable:
-		k = &cachedDocument{path: path, stamp: file.Stamp, hash: sha256.Sum256(file.Data), doc: d.parse(file)}
+		doc, _, _ := d.parses.Do(fmt.Sprint(path, file.Stamp), func() (any, error) { return d.parse(file), nil })
+		k = &cachedDocument{path: path, stamp: file.Stamp, hash: sha256.Sum256(file.Data), doc: doc.(*memory.Document)}
 		k.size = k.doc.MemorySize()
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -312,11 +312,29 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 	if of, ok := memory.CopyOf(file.Path); ok {
 		return p.parseCopy(file, of)
 	}
-	if len(file.Data) >= largeFile {
-		p.largeMu.Lock()
-		defer p.largeMu.Unlock()
+	parse := func() *memory.Document {
+		if len(file.Data) >= largeFile {
+			p.largeMu.Lock()
+			defer p.largeMu.Unlock()
+		}
+		return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable})
 	}
-	return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable})
+	if doc := p.documents.findParsed(&file); doc != nil {
+		return doc
+	}
+	return parse()
+}
+
+// parseChange parses the new version of a file for the author of a change, from which the
+// file, when it is written, gets its document.
+func (p *pipeline) parseChange(file vault.File) *memory.Document {
+	d := p.documents
+	d.mu.Lock()
+	invalidations := d.invalidations
+	d.mu.Unlock()
+	doc := p.parseFile(file)
+	d.recordParsed(&file, doc, invalidations)
+	return doc
 }
 
 func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update, why watcher.Reason) error {
