@@ -72,7 +72,7 @@ func (m readOps) resolveCall(by api.Caller) (Call, error) {
 			(s.Context == nil || context == memory.Private),
 		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{}, start: time.Now(),
 
-		program: by.Program,
+		program: by.Program, listener: by.Listener,
 	}
 	if fixed != nil { // restricted callers cannot pass for another program
 		c.program = api.Program{Name: fixed.Name}
@@ -172,7 +172,8 @@ type Call struct {
 	synced    bool // the index contains everything saved before the call
 	start     time.Time
 
-	program api.Program // that sends the request
+	program  api.Program // that sends the request
+	listener string
 }
 
 // inbox returns the directory below which the caller writes on a listener with a fixed

@@ -59,7 +59,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", "", private, memory.NewItems(c.Scope.Subject)),
 		func(t writeTarget) (err error) {
 			put.writeTarget = t
-			after, written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
+			after, written, err = m.editTogether(ctx, c, put.name.key, fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
 			return err
 		})
 	if err != nil {

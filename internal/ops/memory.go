@@ -80,6 +80,7 @@ type Writing struct {
 	Reducer      Reducer // summarizes captured texts, in addition to the rules; may be nil
 
 	reductions reductionQueue
+	waiting    editQueue
 }
 
 // An Administration is the part of a memory for operations that erase text or maintain
