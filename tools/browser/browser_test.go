@@ -422,7 +422,7 @@ func TestPages(t *testing.T) {
 		if _, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, media); err != nil {
 			t.Fatal(err)
 		}
-		for _, page := range append(slices.Clone(pages), "read?path=MEMORY.md") {
+		for _, page := range append(slices.Clone(pages), "read?path=memory/"+time.Now().Format(time.DateOnly)+".md") {
 			for _, width := range []int64{360, 800, 1600} {
 				c.goTo(page)
 				c.do(chromedp.EmulateViewport(width, 800), chromedp.Sleep(time.Second))
@@ -490,4 +490,39 @@ func TestSpeed(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("%d keys: results after %.0f ms at the median, %.0f ms at most", len(took), took[len(took)/2], took[len(took)-1])
+}
+
+// TestTabs checks that a further tab takes the session of the first one, also a tab
+// with a file, and that there is none without a tab.
+func TestTabs(t *testing.T) {
+	c := start(t, map[string]string{"memory/2026-02-05.md": example})
+	c.open()
+	first := c.ctx
+	address, _, _ := strings.Cut(c.address, "#")
+	tab, cancel := chromedp.NewContext(first)
+	t.Cleanup(cancel)
+	c.ctx = tab
+	c.do(chromedp.Navigate(address + "#read?path=memory/2026-02-05.md&line=4"))
+	c.wait(contains("main .hit", "The landlord"))
+	c.ctx = first
+	c.wait(contains("main", "The billing database"))
+}
+
+// TestOffline checks that the page keeps what it shows while the daemon does not
+// answer, and continues when it does.
+func TestOffline(t *testing.T) {
+	c := start(t, map[string]string{"memory/2026-02-05.md": example})
+	c.open()
+	c.wait(contains("main", "The billing database"))
+	c.run("stop")
+	c.wait(contains("#state", "The daemon does not answer"))
+	c.wait(contains("main", "The billing database"))
+	c.save("notes/zoo.md", "# Zoo\n\nThe giraffe is called Emma.\n")
+	c.run("sync") // starts the daemon
+	c.wait("!" + contains("#state", "daemon"))
+	c.search("giraffe")
+	c.wait(contains(".rows", "Emma"))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.problems = slices.DeleteFunc(c.problems, func(p string) bool { return strings.Contains(p, "503") })
 }

@@ -67,6 +67,8 @@ function show() {
     else a.removeAttribute("aria-current");
   }
   current.stop();
+  const notice = document.getElementById("notice");
+  notice.hidden ||= !notice.querySelector("button"); // an undo stays
   document.title = `${titles[selected]} – memwatchd`;
   const section = h("section", { "aria-label": titles[selected] });
   put(main, section);

@@ -59,7 +59,7 @@ export function browse(section, params) {
       is ? { n, name: name.slice(8), href: link("browse", { project: name.slice(8) }) } : { n, name: `#${name}`, href: link("find", { tag: name }) })));
     const block = (title, list) => list.length > 0 && h("article", h("h2", title), sizes(list.slice(0, 40)), list.length > 40 && quiet(`and ${list.length - 40} more`));
     return [block("Kinds", totals.kinds.map((k) => ({ name: k.of, n: k.entries, href: link("find", { kind: k.of }), text: `${entries(k.entries)} in ${plural(k.files, "file")}` }))),
-      block("Projects", projects), block("Tags", others), others.length === 0 && quiet("No entry has a tag yet."), top];
+      block("Projects", projects), block("Tags", others), top];
   }
 
   const page = live(async (signal) => {

@@ -44,7 +44,7 @@ export function weeks(label, counts, unit) {
     }));
   });
   const about = `${label}: at most ${plural(max, ...unit)} in a week, from ${list[0]} to ${list.at(-1)}`;
-  return h("figure", h("figcaption", label, " ", counts.size > 1 && keys([...counts.keys()])),
+  return h("figure", { tabindex: 0 }, h("figcaption", label, " ", counts.size > 1 && keys([...counts.keys()])),
     svg("svg", { viewBox: "0 0 640 108", role: "img", "aria-label": about }, text(0, 16, max), text(0, 93, 0), rule(90, "axis"), rule(10, "grid"), bars,
       text(40, 104, list[0]), text(634, 104, list.at(-1), "end")));
 }
@@ -58,16 +58,16 @@ export function sizes(list) {
 
 /** latencies returns lines of measured values, with axes. */
 export function latencies(series, samples, seconds) {
-  const max = Math.max(1, ...series.flatMap((s) => s.values));
+  const max = Math.max(1, ...series.flatMap(([, values]) => values));
   const top = [1, 2, 5].flatMap((n) => [1, 10, 100, 1000, 1e4, 1e5].map((p) => n * p)).sort((a, b) => a - b).find((n) => n >= max) ?? max;
   const x = (i, n) => 40 + ((samples - n + i) / samples) * 594;
   const points = (values) => [values[0], ...values].map((v, i) => `${x(i, values.length)},${100 - (v / top) * 90}`).join(" ");
-  const names = series.map((s) => `${s.name}: ${s.values.at(-1).toFixed(1)} ms`);
-  return h("figure", h("figcaption", keys(names)),
+  const names = series.map(([name, values]) => `${name}: ${values.at(-1).toFixed(1)} ms`);
+  return h("figure", { tabindex: 0 }, h("figcaption", keys(names)),
     svg("svg", { viewBox: "0 0 640 118", role: "img", "aria-label": names.join(", ") },
       [0, .5, 1].map((part) => [text(0, 104 - part * 90, `${part * top} ms`), rule(100 - part * 90, part ? "grid" : "axis")]),
       text(40, 116, `${Math.round(samples * seconds / 60)} min ago`), text(634, 116, "now", "end"),
-      series.map((s, n) => svg(`polyline.series-${n}`, { points: points(s.values) }))));
+      series.map(([, values], n) => svg(`polyline.series-${n}`, { points: points(values) }))));
 }
 
 const around = 16; // files of a network

@@ -108,11 +108,13 @@ export function badges(hit) {
 /** tag returns a tag that leads to its entries. */
 export const tag = (name) => h("a.badge", { href: link("find", { tag: name }) }, `#${name}`);
 
+/** isControl reports whether an event is one of a control inside a row. */
+export const isControl = (event) => event.target.closest("a, button, input, textarea, summary") !== null;
+
 /** chosen returns the attributes of a row that calls open when it is chosen. */
 export function chosen(open) {
-  const isOwn = (event) => !event.target.closest("a, button, input, textarea, summary") || event.target === event.currentTarget;
-  return { class: "row", tabindex: 0, onclick: (event) => { if (isOwn(event)) open(event); },
-    onkeydown: (event) => { if (event.key === "Enter" && isOwn(event)) open(event); } };
+  return { class: "row", tabindex: 0, onclick: (event) => isControl(event) || open(),
+    onkeydown: (event) => event.key !== "Enter" || isControl(event) || open() };
 }
 
 /** day returns a date as YYYY-MM-DD, in local time. */

@@ -14,7 +14,7 @@ export function row(hit, open, signal) {
     h("p.head", fileLink(hit, title(hit, signal), open), " ", small(section), " ", badges(hit)),
     h(hit.language !== undefined ? "pre" : "p", { class: "text" }, highlighted(hit.snippet ?? hit.text, hit.highlights, hit.language !== undefined)),
     h("p.where", place(hit), hit.day && ` · ${hit.day}`, hit.more > 0 && ` · ${hit.more} more in this file`,
-      hit.missing && ` · without ${hit.missing.join(", ")}`, hit.superseded_by && [" · replaced by ", fileLink(hit.superseded_by)]),
+      hit.missing && ` · without ${hit.missing.join(", ")}`),
     hit.why && h("p.quiet.why", why(hit)));
 }
 

@@ -63,9 +63,9 @@ export function health(section) {
       ["Changes by memwatchd", s.write.enabled ? `${s.write.applied} since the start` : "only on request", readOnly && "; this console is read-only"],
       c && ["Maintenance", !c.enabled ? "off" : [c.passive ? `on the machine ${c.host}` : "every night", c.next_run && [", next ", time(c.next_run)]]],
       s.embed && ["Semantic search", `${s.embed.embedded} of ${plural(s.embed.embedded + s.embed.pending, "text")} ready, ${s.embed.model}`],
-      s.topic && ["Topic", `${s.topic.connected ? "connected to" : "not connected to"} ${s.topic.server}/${s.topic.topic}`],
       ["Daemon", `version ${s.version}, ${(s.memory_bytes / 1e6).toFixed(0)} MB of memory, started `, time(s.started)],
     ].filter(Boolean);
+    const measured = [["search", values.query], ["save until found", values.found]].filter(([, list]) => list.at(-1) > 0);
     const works = todo.length > 0 ? "memwatchd works; see below" : "Everything works";
     put(content,
       h("h2", { class: s.healthy && todo.length === 0 ? "good" : "bad" }, !s.healthy ? "memwatchd needs attention" : toGo > 0 ? `Indexing: ${plural(toGo, "file")} to go` : works),
@@ -73,8 +73,7 @@ export function health(section) {
         quiet("Searches answer meanwhile, and may miss files that are not indexed yet.")],
       h("ul", todo.map((text) => h("li", text))),
       h("dl", facts.map(([name, ...value]) => [h("dt", name), h("dd", value)])),
-      h("h2", "Latency"), quiet("99 of 100 searches and saves were faster."),
-      latencies([{ name: "search", values: values.query }, { name: "save until found", values: values.found }], samples, interval),
+      measured.length > 0 && [h("h2", "Latency"), quiet("99 of 100 searches and saves were faster."), latencies(measured, samples, interval)],
       problems("Problems in files", s.problems, s.problem_count > (s.problems?.length ?? 0) && `${s.problem_count} in all: memwatchd check lists them.`),
       problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
       problems("Copies to compare", s.write.kept?.map((path) => ({ path, message: "Compare the copy with the file, and remove it." }))),

@@ -63,7 +63,7 @@ export function longterm(section) {
     const others = kept.files.filter((f) => !plans.has(f.path));
     put(list, answer.plan.map((plan) => planned(plan, hunks.get(plan.path), (step) => view.open({ ...step, path: plan.path }), page.run)),
       others.length > 0 && [h("h2", plans.size > 0 ? "Other long-term files" : "Long-term files"),
-        quiet("Nothing leaves these files: none of them comes near a limit."),
+        quiet("Nothing leaves these files: they have no limit."),
         rows(others.map((f) => h("li", chosen(() => view.open(f)), fileLink(f, f.path, view.open), " ",
           small(entries(f.entries), f.time && [" · ", time(f.time)]))))],
       plans.size + others.length === 0 && quiet("Nothing is kept permanently yet. Add a fact with the button above: it goes to MEMORY.md, ",

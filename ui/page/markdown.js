@@ -1,6 +1,6 @@
 // Markdown as elements. Raw HTML is shown as text, and images are named, not loaded.
 
-import { button, confirm, h, link, to } from "./dom.js";
+import { button, confirm, h, to } from "./dom.js";
 
 const deepest = 12; // nested lists and quotes
 const longest = 40000; // characters of a paragraph with marks
@@ -13,11 +13,18 @@ function outside(url, content) {
   return button(content, open, { class: "outside" });
 }
 
+/** guess returns the file that a target means if it is relative, for a file with more links than an answer has. */
+function guess(file, from) {
+  if (!from || !/^[^:]+\.md$/i.test(file)) return null;
+  return { path: decodeURIComponent(new URL(file, `http://memory/${encodeURI(from)}`).pathname.slice(1)) };
+}
+
 /** target returns a link to a target as written: a file of memory, another site, or only its text. */
 function target(written, content, links) {
-  const found = links.get(written);
-  if (found?.path) return to("read", { path: found.path, anchor: found.anchor }, content);
   if (/^(https?:\/\/|mailto:)/i.test(written)) return outside(written, content);
+  const [file, anchor] = written.split("#");
+  const found = links.get(written) ?? links.get(file) ?? guess(file, links.get("")?.path);
+  if (found?.path) return to("read", { path: found.path, anchor }, content);
   return h("span.missing", { title: `no such file: ${written}` }, content);
 }
 
@@ -37,7 +44,7 @@ const rules = [
   [/~~(?=\S)([^]{0,2000}?\S)~~/y, (m, links, depth) => h("s", inline(m[1], links, depth + 1))],
   [/\*(?=[^\s*])([^*]{0,2000}?[^\s*])\*(?!\*)/y, (m, links, depth) => h("em", inline(m[1], links, depth + 1))],
   [/(?<![\p{L}\p{N}_])_(?=[^\s_])([^_]{0,2000}?[^\s_])_(?![\p{L}\p{N}_])/yu, (m, links, depth) => h("em", inline(m[1], links, depth + 1))],
-  [/(?<=^|\s)#([\p{L}_][\p{L}\p{N}_:/-]{0,100})/yu, (m) => h("a.tag", { href: link("find", { tag: m[1] }) }, m[0])],
+  [/(?<=^|\s)#([\p{L}_][\p{L}\p{N}_:/-]{0,100})/yu, (m) => to("find", { tag: m[1] }, m[0])],
 ];
 
 /** inline returns the content of a paragraph. */
@@ -125,7 +132,7 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
       element = h("pre", { tabindex: 0 }, lines.slice(start, i).map((l) => dedent(l, 4)).join("\n").trimEnd());
     } else if ((m = heading.exec(line))) {
       i++;
-      element = h(`h${Math.min(6, m[1].length + 2)}`, inline(m[2] ?? "", links));
+      element = h(`h${Math.min(6, m[1].length + 1)}`, inline(m[2] ?? "", links));
     } else if (rule.test(line)) {
       i++;
       element = h("hr");
@@ -154,7 +161,7 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
     } else {
       let level = 0;
       for (i++; i < lines.length && !isBlank(lines[i]); i++) {
-        if ((m = /^ {0,3}(=+|-+)\s*$/.exec(lines[i]))) { level = m[1][0] === "=" ? 3 : 4; break; }
+        if ((m = /^ {0,3}(=+|-+)\s*$/.exec(lines[i]))) { level = m[1][0] === "=" ? 2 : 3; break; }
         if (interrupts(lines[i])) break;
       }
       element = h(level ? `h${level}` : "p", inline(lines.slice(start, i).map((l) => l.trimStart()).join("\n"), links));

@@ -3,7 +3,7 @@
 import { call, editorLink, readOnly } from "./api.js";
 import { network } from "./charts.js";
 import { edit, forget, setTask, withVisibility } from "./change.js";
-import { badge, button, checkbox, copy, fileLink, h, link, notify, place, placeText, put, quiet, shown, small, to } from "./dom.js";
+import { badge, button, checkbox, copy, fileLink, h, isControl, link, notify, place, placeText, put, quiet, shown, small, to } from "./dom.js";
 import { blocks } from "./markdown.js";
 
 const most = 600; // lines of a long file that are shown at once
@@ -63,7 +63,8 @@ export function reader(element) {
     if (isEditing()) return;
     const { path } = file;
     const own = hits.filter((other) => other.path === path);
-    const links = new Map(related.to.flatMap((l) => [[l.target, l], [`${l.target}#${l.anchor}`, l]]));
+    const links = new Map(related.to.map((l) => [l.target, l]));
+    links.set("", { path });
     const tick = (line, isDone) => checkbox({ checked: isDone, disabled: readOnly, "aria-label": `Task in line ${line}`,
       onchange: (event) => setTask(`${path}:${line}`, event.target, again) });
     const lines = file.text.split("\n");
@@ -82,7 +83,8 @@ export function reader(element) {
       h("div.md", views), file.to < file.total_lines && lineButton("Lines from", file.to + 1),
       linked.length + related.from.length > 0 && h("section.links", { "aria-label": "Links" },
         network(path, linked, related.from), linkList("Links to", linked), linkList("Linked from", related.from)));
-    const target = views[list.findIndex((b) => hit.line && b.to >= hit.line)];
+    const target = views[list.findIndex((b) => (hit.anchor
+      ? isHeading(b.element) && slug(b.element.textContent) === hit.anchor.toLowerCase() : hit.line && b.to >= hit.line))];
     target?.select();
     if (focus) target?.focus();
     if (scroll >= 0) element.scrollTop = scroll;
@@ -106,7 +108,7 @@ export function reader(element) {
       if (!isHeading(block.element)) actions.f = ["Forget…", () => forget(whole, at, again)];
     }
     const e = h("div.row.block", { tabindex: 0,
-      onclick: (event) => { if (!event.target.closest("a, button, input, textarea, summary")) e.select(); },
+      onclick: (event) => isControl(event) || e.select(),
       onkeydown: (event) => {
         if (event.target !== e || event.ctrlKey || event.metaKey || event.altKey) return;
         const run = event.key === "Enter" ? e.select : actions[event.key]?.[1];
@@ -129,6 +131,9 @@ export function reader(element) {
   return { show, refresh: () => isEditing() || again(), stop: () => request.abort(), clear: () => { request.abort(); now = null; put(element); } };
 }
 
+/** slug returns the anchor of a heading. */
+const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-");
+
 const isHeading = (element) => /^H\d$/.test(element?.tagName);
 
 export function read(section, params) {
@@ -136,7 +141,11 @@ export function read(section, params) {
   const file = h("article");
   put(section, file);
   const view = reader(file);
-  view.show({ path: params.path ?? "MEMORY.md", line: Number(params.line) }, true);
+  const missing = (error) => {
+    if (error.code !== "not_found") throw error;
+    put(file, quiet(error.message));
+  };
+  view.show({ path: params.path ?? "MEMORY.md", line: Number(params.line), anchor: params.anchor }, true).catch(missing);
   return view;
 }
 
