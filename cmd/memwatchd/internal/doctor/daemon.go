@@ -33,7 +33,7 @@ func inspectProcess(e *examination) (list findings) {
 			advice = fmt.Sprintf("Process %d holds the lock and is suspended. Resume it.", holder.PID)
 			command = fmt.Sprintf("kill -CONT %d", holder.PID)
 		default:
-			advice = fmt.Sprintf("Process %d holds the lock. Restart it.", holder.PID)
+			advice = fmt.Sprintf("Process %d holds the lock. End it; the next command starts another.", holder.PID)
 			command = fmt.Sprintf("kill %d", holder.PID)
 		}
 		list.add(problem, advice, command, "A process listens at %s and does not answer within %s.", e.socket,
@@ -49,11 +49,6 @@ func inspectProcess(e *examination) (list findings) {
 	return list
 }
 
-// restartCommand returns a command that ends a daemon and starts it again.
-func (e *examination) restartCommand(pid int) string {
-	return fmt.Sprintf("kill %d; %s", pid, e.flags.Command("serve"))
-}
-
 // inspectLocks reports other running daemons that hold a lock of this configuration.
 func inspectLocks(e *examination) (list findings) {
 	if e.answered && e.status == nil {
@@ -66,7 +61,7 @@ func inspectLocks(e *examination) (list findings) {
 		case !running || e.status != nil && holder.PID == e.status.PID || errors.Is(e.statusErr, context.DeadlineExceeded):
 			continue
 		case holder.Socket == e.socket:
-			list.add(problem, "Restart the daemon.", e.restartCommand(holder.PID),
+			list.add(problem, "End it. The next command starts another.", fmt.Sprintf("kill %d", holder.PID),
 				"Process %d holds the lock %s, and its socket %s was removed.", holder.PID, path, holder.Socket)
 		default:
 			list.add(problem, "Use that daemon, or stop it.",

@@ -18,7 +18,7 @@ func inspectProgram(e *examination) (list findings) {
 		// The kernel marks the file of a process after an update has replaced it.
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.PID))
 		if s.Version != build.Version() || strings.HasSuffix(exe, " (deleted)") {
-			list.add(warning, "Restart the daemon.", e.restartCommand(s.PID),
+			list.add(warning, "", e.flags.Command("restart"),
 				"The daemon has version %s from before an update; this program has %s.", s.Version, build.Version())
 		}
 	}

@@ -54,15 +54,11 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 	if Disabled {
 		return fmt.Errorf("run `%s`", g.Config.Command("serve"))
 	}
-	if c.OtherDir != "" {
-		return c.ErrOtherDir()
-	}
-	if _, err := os.Stat(c.Memory.Dir); err != nil {
-		return fmt.Errorf("%w: create the memory with `%s`", err, g.Config.Command("init"))
+	if err := CheckMemory(g, c); err != nil {
+		return err
 	}
 	if u := unitOf(c.Name); u.isInstalled() {
-		return fmt.Errorf("the service is not active: run `%s`",
-			term.ShellLine(u.start[len(u.start)-1]...))
+		return fmt.Errorf("the service is not active: run `%s`", g.Config.Command("restart"))
 	}
 	log, err := openLog(c)
 	if err != nil {

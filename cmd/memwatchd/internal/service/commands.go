@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -45,12 +44,16 @@ func Stop(cmd *cobra.Command, g *cli.Globals) error {
 func NewRestart(g *cli.Globals) *cobra.Command {
 	return cli.AcceptGlobals(&cobra.Command{
 		Use:   "restart",
-		Short: "Stop the daemon and start it in the background",
+		Short: "Stop the daemon and start it in the background or as its service",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, dc, err := g.Connect(cmd)
 			if err != nil {
 				return err
+			}
+			if u := unitOf(c.Name); u.isInstalled() {
+				setRuntimeDir()
+				return u.run(cmd.Context(), g, [][]string{u.restart})
 			}
 			if err := stop(cmd.Context(), g, c, dc); err != nil && (!errors.Is(err, client.ErrNoDaemon) || !c.NamesDir) {
 				return err
@@ -68,7 +71,7 @@ func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Clie
 	status, err := client.Call(ctx, dc, api.StatusRequest{})
 	switch {
 	case errors.Is(err, client.ErrNoDaemon) && !answers(dc.Socket):
-		return errNothingToStop(dc.Socket)
+		return fmt.Errorf("%w on %s: nothing to stop", client.ErrNoDaemon, dc.Socket)
 	case err != nil:
 		return err
 	}
@@ -99,22 +102,6 @@ func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Clie
 	}
 	_, err = fmt.Fprintf(g.Stdout, "Stopped the daemon of %s.\n", term.EscapeLine(c.Memory.Dir))
 	return err
-}
-
-// errNothingToStop returns the error for a socket on which no daemon answers. It names
-// the sockets of running daemons.
-func errNothingToStop(socket string) error {
-	var others []string
-	for _, s := range config.RegisteredSockets() {
-		if answers(s) {
-			others = append(others, "--socket "+term.QuoteWord(s))
-		}
-	}
-	if len(others) == 0 {
-		return fmt.Errorf("%w on %s: nothing to stop", client.ErrNoDaemon, socket)
-	}
-	return fmt.Errorf("%w on %s: nothing to stop; to stop a daemon that runs, add %s", client.ErrNoDaemon, socket,
-		strings.Join(others, " or "))
 }
 
 // hasEnded reports whether a process has ended, even if its parent has not waited

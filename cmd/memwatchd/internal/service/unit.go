@@ -36,8 +36,9 @@ var system = runtime.GOOS
 type unit struct {
 	name, path  string
 	template    string
-	probe       []string   // fails if the service manager does not answer
-	halt        []string   // stops the daemon until the next login
+	probe       []string // fails if the service manager does not answer
+	halt        []string // stops the daemon until the next login
+	restart     []string
 	start, stop [][]string // after the file was written, and before its removal
 	forget      [][]string // after its removal
 }
@@ -50,10 +51,11 @@ func unitOf(name string) unit {
 		domain := fmt.Sprintf("gui/%d", os.Getuid())
 		return unit{
 			name: label, path: path, template: "agent.tmpl",
-			probe: []string{"launchctl", "print", domain},
-			start: [][]string{{"launchctl", "bootstrap", domain, path}},
-			halt:  []string{"launchctl", "bootout", domain + "/" + label},
-			stop:  [][]string{{"launchctl", "bootout", domain + "/" + label}},
+			probe:   []string{"launchctl", "print", domain},
+			start:   [][]string{{"launchctl", "bootstrap", domain, path}},
+			halt:    []string{"launchctl", "bootout", domain + "/" + label},
+			restart: []string{"launchctl", "kickstart", "-k", domain + "/" + label},
+			stop:    [][]string{{"launchctl", "bootout", domain + "/" + label}},
 		}
 	}
 	prefix := strings.TrimSuffix("memwatchd-"+name, "-memwatchd")
@@ -63,11 +65,12 @@ func unitOf(name string) unit {
 	sockets, _ := filepath.Glob(filepath.Join(dir, prefix+"[.:]*socket"))
 	u := unit{
 		name: prefix + ".service", path: filepath.Join(dir, prefix+".service"), template: "service.tmpl",
-		probe:  systemctl("daemon-reload"),
-		halt:   systemctl("stop", prefix+".service"),
-		forget: [][]string{systemctl("daemon-reload")},
+		probe:   systemctl("daemon-reload"),
+		halt:    systemctl("stop", prefix+".service"),
+		restart: systemctl("restart", prefix+".service"),
+		forget:  [][]string{systemctl("daemon-reload")},
 	}
-	u.start = [][]string{systemctl("daemon-reload"), systemctl("enable", u.name), systemctl("restart", u.name)}
+	u.start = [][]string{systemctl("daemon-reload"), systemctl("enable", u.name), u.restart}
 	u.stop = [][]string{append(systemctl("disable", "--now", u.name), baseNames(sockets)...)}
 	return u
 }
@@ -127,7 +130,7 @@ func Install(ctx context.Context, g *cli.Globals) error {
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	if err := checkMemory(g, c); err != nil {
+	if err := CheckMemory(g, c); err != nil {
 		return err
 	}
 	u := unitOf(c.Name)
@@ -163,18 +166,17 @@ func Install(ctx context.Context, g *cli.Globals) error {
 	return nil
 }
 
-// checkMemory returns an error if the flags select a memory that does not exist, or
-// whose service is that of another directory.
-func checkMemory(g *cli.Globals, c *config.Config) error {
-	flags := g.Config
+// CheckMemory returns an error if the flags select a memory that does not exist, or
+// another one than their configuration.
+func CheckMemory(g *cli.Globals, c *config.Config) error {
 	switch _, err := os.Stat(c.Memory.Dir); {
-	case c.OtherDir != "" && flags.Name == "" && flags.File == "":
+	case c.OtherDir != "":
 		return cli.UsageError{Err: c.ErrOtherDir()}
-	case flags.Name != "" && !c.NamesDir:
+	case g.Config.Name != "" && !c.NamesDir:
 		return cli.Usagef("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
-			c.Name, flags.Command("init"))
-	case flags.Dir != "" && errors.Is(err, fs.ErrNotExist):
-		return cli.Usagef("%w: create the memory with `%s`", err, flags.Command("init"))
+			c.Name, g.Config.Command("init"))
+	case err != nil:
+		return cli.Usagef("%w: create the memory with `%s`", err, g.Config.Command("init"))
 	}
 	return nil
 }

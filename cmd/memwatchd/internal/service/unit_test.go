@@ -22,6 +22,9 @@ func setSystem(t *testing.T, name, program string) (home, calls string) {
 	t.Helper()
 	old := system
 	home, dir := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".morph/memory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	calls = filepath.Join(dir, "calls")
 	script := "#!/bin/sh\necho \"$@\" >>" + calls + "\n"
 	if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {

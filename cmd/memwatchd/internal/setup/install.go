@@ -16,6 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
@@ -239,24 +240,15 @@ func (i *installer) tryMemory(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), tryTimeout)
 	defer cancel()
 	_, err = client.Call(ctx, dc, api.OperationsRequest{})
-	flags := i.g.Config
 	switch {
 	case !errors.Is(err, client.ErrNoDaemon):
 		return err
 	case i.g.Socket != "":
 		return err // none is started on a given socket
-	case flags == config.Flags{}:
+	case i.g.Config == config.Flags{}:
 		return nil // the memory may be created later
-	case !c.NamesDir:
-		return cli.Usagef("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
-			c.Name, flags.Command("init"))
-	case c.OtherDir != "":
-		return cli.UsageError{Err: c.ErrOtherDir()}
 	}
-	if _, err := os.Stat(c.Memory.Dir); err != nil {
-		return cli.Usagef("%w: create the memory with `%s`", err, flags.Command("init"))
-	}
-	return nil
+	return service.CheckMemory(i.g, c)
 }
 
 // tryTimeout bounds the wait for the daemon of the selected memory.
