@@ -9,7 +9,7 @@ type ContextRequest struct {
 	Session       string   `json:"session" complete:"session" with:"format=auto,summary" doc:"auto, summary: id of the current session, whose file of today is listed first"`
 	Project       string   `json:"project" with:"format=auto,relevant" doc:"auto, relevant: name of the project that the reader works on; its entries come first, those of other projects last"`
 	OtherProjects string   `json:"other_projects" default:"rank" enum:"rank,hide" with:"format=auto,relevant" doc:"auto, relevant: entries of other projects: rank, after the others, or hide"`
-	Dir           string   `json:"dir" with:"format=relevant" doc:"relevant: directory of the reader's project, absolute; an entry that names a file in it that was written after the day of the entry says so; ignored unless the caller is the owner, in private"`
+	Dir           string   `json:"dir" flag:"project-dir" with:"format=relevant" doc:"relevant: directory of the reader's project, absolute; an entry that names a file in it that was written after the day of the entry says so; ignored unless the caller is the owner, in private"`
 	Days          int      `json:"days" min:"0" max:"3650" with:"format=auto,summary" doc:"auto, summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
 	Limit         int      `json:"limit" default:"8" min:"1" max:"100" with:"format=relevant" doc:"relevant: maximum number of entries, 1 to 100"`
 	Roots         []string `json:"roots" flag:"root" with:"format=relevant" doc:"relevant: also entries of these folders: names of memory.roots"`
