@@ -219,7 +219,7 @@ func (h *Hit) render(t *Text) {
 	}
 	text := Line{Form: Body, Depth: 2, Text: t.shorten(firstLine(h.Text)), Untrusted: h.Untrusted}
 	title := Line{Path: h.Path, Line: h.Line, Section: h.Section, Untrusted: h.Untrusted,
-		Notes: []string{textIf(h.Task != "", h.Task+" task"), t.formatAge(h.Time), h.Language,
+		Notes: []string{textIf(h.Task != "", h.Task+" task"), textIf(h.Day == "" || !strings.Contains(h.Path, h.Day), t.formatDay(h.Time)), h.Language,
 			textIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),
 			textIf(h.Conflict != "", "conflict copy"), textIf(h.Stale, "stale: the file is unreadable")}}
 	cut := false

@@ -32,7 +32,7 @@ func (a *SessionsAnswer) render(t *Text) {
 		if s.Progress != nil {
 			progress = "tasks " + s.Progress.Tasks
 		}
-		t.add(Line{Path: s.Path, Notes: []string{s.Session, t.formatDayDistance(s.Day), progress}}, summary)
+		t.add(Line{Path: s.Path, Notes: []string{s.Session, progress}}, summary)
 	}
 	switch {
 	case a.Total == 0:

@@ -30,7 +30,6 @@ type Reader struct {
 	Request  *Request // that was answered; nil if unknown
 	Verbose  bool     // show all details
 	OneLine  bool     // show each change of the journal on one line
-	Now      time.Time
 	Location *time.Location
 }
 
@@ -39,8 +38,8 @@ type Audience int
 
 // The audiences.
 const (
-	Programs Audience = iota // a line for each place, complete lists, dates
-	People                   // parts of long texts and lists, ages in place of dates
+	Programs Audience = iota // a line for each place, complete lists
+	People                   // parts of long texts and lists
 	Models                   // texts with the places of all their lines
 )
 
@@ -213,47 +212,12 @@ func (t *Text) formatTime(at time.Time) string { return t.local(at).Format(time.
 
 func (t *Text) local(at time.Time) time.Time { return at.In(cmp.Or(t.Location, time.UTC)) }
 
-// formatAge returns the time since at in one unit for people, else its date.
-func (t *Text) formatAge(at time.Time) string {
-	const day = 24 * time.Hour
-	switch d := t.Now.Sub(at); {
-	case at.IsZero():
-		return ""
-	case t.Audience != People:
-		return t.local(at).Format(time.DateOnly)
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d < 60*day:
-		return fmt.Sprintf("%dd", d/day)
-	case d < 730*day:
-		return fmt.Sprintf("%dmo", d/(day*365/12))
-	default:
-		return fmt.Sprintf("%dy", d/(day*365))
-	}
-}
-
-// formatDayDistance returns the distance of a day from today for people, else "".
-func (t *Text) formatDayDistance(day string) string {
-	then, err := time.Parse(time.DateOnly, day)
-	if err != nil || t.Audience != People {
+// formatDay returns the day of a time, or "" for none.
+func (t *Text) formatDay(at time.Time) string {
+	if at.IsZero() {
 		return ""
 	}
-	year, month, today := t.local(t.Now).Date()
-	switch days := int(time.Date(year, month, today, 0, 0, 0, 0, time.UTC).Sub(then) / (24 * time.Hour)); {
-	case days == 0:
-		return "today"
-	case days == 1:
-		return "yesterday"
-	case days == -1:
-		return "tomorrow"
-	case 1 < days && days < 7:
-		return then.Weekday().String()
-	}
-	return t.formatAge(then)
+	return t.local(at).Format(time.DateOnly)
 }
 
 // maxListed bounds the elements of a list without all details.

@@ -3,7 +3,6 @@ package api
 import (
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,37 +14,6 @@ func TestRenderers(t *testing.T) {
 		shown := op.Name != "export" && (!op.ProgramsOnly || op.Name == "edit" || op.Name == "write")
 		if _, ok := op.NewAnswer().(interface{ render(*Text) }); ok != shown {
 			t.Errorf("%s: %s has lines: %v, want %v", op.Name, answer, ok, shown)
-		}
-	}
-}
-
-// TestAge checks that ages are for people only.
-func TestAge(t *testing.T) {
-	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Skipf("no time zones here: %v", err)
-	}
-	for _, test := range []struct {
-		t           time.Time
-		want, piped string
-	}{
-		{time.Time{}, "", ""},
-		{now.Add(time.Hour), "now", "2026-02-05"},
-		{now.Add(-59 * time.Second), "now", "2026-02-05"},
-		{now.Add(-59 * time.Minute), "59m", "2026-02-05"},
-		{now.Add(-47 * time.Hour), "47h", "2026-02-03"},
-		{time.Date(2026, 2, 2, 23, 30, 0, 0, time.UTC), "2d", "2026-02-03"},
-		{now.AddDate(0, 0, -59), "59d", "2025-12-08"},
-		{now.AddDate(0, 0, -62), "2mo", "2025-12-05"},
-		{now.AddDate(-1, -10, 0), "22mo", "2024-04-05"},
-		{now.AddDate(-2, 0, -1), "2y", "2024-02-04"},
-	} {
-		for audience, want := range map[Audience]string{People: test.want, Programs: test.piped} {
-			text := &Text{Reader: Reader{Location: berlin, Now: now, Audience: audience}}
-			if got := text.formatAge(test.t); got != want {
-				t.Errorf("age of %v for audience %d is %q, want %q", test.t, audience, got, want)
-			}
 		}
 	}
 }

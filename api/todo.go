@@ -135,7 +135,7 @@ func (a *TodosAnswer) render(t *Text) {
 				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
 			}
 			t.add(Line{Text: cmp.Or(task.Since, "undated"), Style: Strong,
-				Notes: []string{t.formatDayDistance(task.Since), progress}})
+				Notes: []string{progress}})
 		}
 		task.render(t, ids[i])
 	}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
@@ -13,7 +12,7 @@ import (
 // Text written by others than the subject is marked on every line. In hints, rename
 // returns the names of operations and parameters, as for [api.Rename].
 func textOf(req *api.Request, answer any, rename func(string) string) string {
-	t := api.Render(answer, api.Reader{Audience: api.Models, Request: req, Now: time.Now()})
+	t := api.Render(answer, api.Reader{Audience: api.Models, Request: req})
 	var b strings.Builder
 	for _, l := range t.Lines {
 		if l.Form == api.Hint {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/memory"
@@ -45,7 +44,7 @@ type Printer struct {
 func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
 	p := &Printer{
 		w: w, color: term.WantsColor(term.Width(w) > 0, noColor), width: term.Width(w),
-		reader:     api.Reader{Location: cmp.Or(c.Location, time.Local), Now: clock.Now()},
+		reader:     api.Reader{Location: cmp.Or(c.Location, time.Local)},
 		hintWriter: aside, hintColor: term.WantsColor(term.Width(aside) > 0, noColor), hintWidth: term.Width(aside),
 	}
 	if p.width > 0 {

@@ -157,7 +157,7 @@ func (l printTester) printAnswer(width int, color bool) (text, aside string) {
 	var said, b bytes.Buffer
 	p := &Printer{
 		w: &b, hintWriter: &said, color: color, hintColor: color, width: width, hintWidth: width,
-		reader: api.Reader{Location: time.UTC, Now: time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC), Request: req},
+		reader: api.Reader{Location: time.UTC, Request: req},
 	}
 	if width > 0 {
 		p.reader.Audience = api.People

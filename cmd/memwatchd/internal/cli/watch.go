@@ -76,7 +76,7 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 		} else {
 			p.printText(api.Render(answer, p.reader))
 		}
-		text = term.Redraw(p.w, p.out.String())
+		text = term.Redraw(p.out.String())
 	case failure != nil:
 		text = now + "  " + term.EscapeLine(failure.Error()) + "\n"
 	default:

@@ -61,12 +61,5 @@ func (w BarWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// Redraw returns the sequence that shows a text from the top of the terminal w, in
-// place of the previous content. It leaves out lines below the end of the terminal.
-func Redraw(w io.Writer, text string) string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if height := height(w); height > 1 && len(lines) >= height {
-		lines = lines[:height-1]
-	}
-	return "\x1b[H" + strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J"
-}
+// Redraw returns the sequence that shows a text in place of the content of a terminal.
+func Redraw(text string) string { return "\x1b[H\x1b[2J" + text }

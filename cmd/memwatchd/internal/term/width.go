@@ -30,16 +30,3 @@ func IsTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && Width(file) > 0
 }
-
-// height returns the height of a terminal in lines, or 0 if it is unknown.
-func height(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
-	}
-	_, height, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return height
-}
