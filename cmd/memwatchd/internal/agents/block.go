@@ -19,10 +19,12 @@ type block struct {
 	decode func(text string) (map[string]any, error)
 	lines  func(c Command) []string
 	inside bool   // YAML: the lines are members of the mapping of the key
+	hooks  bool   // the commands of hooks, in place of a server
 	what   string // the mark, which differs by block of a file
 }
 
-// The forms of servers and of hooks. A block in TOML is at the end of the file:
+// The forms of servers and of hooks, below a key of the root. A block in TOML is at the end of
+// the file:
 //
 //	# Added by memwatchd
 //	[mcp_servers.memwatchd]
@@ -30,28 +32,36 @@ type block struct {
 //	args = ["mcp"]
 //
 // In YAML, the lines follow the line of the key, or are at the end of the file with it.
-var (
-	tomlServers = block{key: "mcp_servers", decode: decodeTOML, what: serverMark, lines: func(c Command) []string {
-		return []string{"[mcp_servers." + serverName + "]", "command = " + quote(c[0]), "args = " + quoteList(c[1:])}
+func tomlServers(key string) block {
+	return block{key: key, decode: decodeTOML, what: serverMark, lines: func(c Command) []string {
+		return []string{"[" + key + "." + serverName + "]", "command = " + quote(c[0]), "args = " + quoteList(c[1:])}
 	}}
-	tomlHooks = block{key: "hooks", decode: decodeTOML, what: serverMark, lines: func(c Command) (lines []string) {
-		for _, name := range hookEvents {
-			if event := kimiEvents[name]; event != "" {
-				lines = append(lines, "[[hooks]]", "event = "+quote(event),
-					"command = "+quote(hookLine(c, name, "kimi").String()), "timeout = 5")
-			}
+}
+
+func tomlHooks(agent string, events map[string]string) block {
+	return block{key: "hooks", decode: decodeTOML, what: serverMark, hooks: true, lines: func(c Command) (lines []string) {
+		for event, line := range hookLines(c, agent, events) {
+			lines = append(lines, "[[hooks]]", "event = "+quote(event), "command = "+quote(line), "timeout = 5")
 		}
 		return lines
 	}}
-	yamlServers = block{key: "mcp_servers", decode: decodeYAML, inside: true, what: serverMark + " (tools)",
-		lines: func(c Command) []string {
-			return []string{serverName + ":", "  command: " + quote(c[0]), "  args: " + quoteList(c[1:])}
+}
+
+func yamlServers(key string) block {
+	return block{key: key, decode: decodeYAML, inside: true, what: serverMark + " (tools)", lines: func(c Command) []string {
+		return []string{serverName + ":", "  command: " + quote(c[0]), "  args: " + quoteList(c[1:])}
+	}}
+}
+
+func yamlHooks(agent string, events map[string]string) block {
+	return block{key: "hooks", decode: decodeYAML, inside: true, what: serverMark + " (hooks)", hooks: true,
+		lines: func(c Command) (lines []string) {
+			for event, line := range hookLines(c, agent, events) {
+				lines = append(lines, event+":", "  - command: "+quote(line), "    timeout: 5")
+			}
+			return lines
 		}}
-	yamlHooks = block{key: "hooks", decode: decodeYAML, inside: true, what: serverMark + " (hooks)",
-		lines: func(c Command) []string {
-			return []string{hermesEvents["prompt"] + ":", "  - command: " + quote(hookLine(c, "prompt", "hermes").String()), "    timeout: 5"}
-		}}
-)
+}
 
 const serverMark = "Added by memwatchd"
 
@@ -114,7 +124,7 @@ func (b block) read(data []byte) (d *blockDoc, err error) {
 		root = map[string]any{}
 	}
 	if root[b.key] != nil {
-		if _, ok := root[b.key].(map[string]any); !ok && b.key == "mcp_servers" {
+		if _, ok := root[b.key].(map[string]any); !ok && !b.hooks {
 			return nil, b.errorAt(d, b.key, "%s must be a table", b.key)
 		}
 		if rest := d.cut(root[b.key], 0); rest == nil {

@@ -25,6 +25,7 @@ var update = flag.Bool("update", false, "rewrite what is expected in testdata")
 //	           memwatchd
 //	stays      the error of that uninstalling
 //	has        the commands of memwatchd in before
+//	output     the output of hooks that add a text, if before is empty
 //
 // In the files ␍ is a carriage return, ⟨BOM⟩ a byte order mark, and ⟨END⟩ at
 // the end marks a last line without a line end.
@@ -115,6 +116,12 @@ func golden(t *testing.T, file string) {
 		}
 		if !bytes.Equal(removed, before) {
 			put("removed", marked(removed))
+		}
+	}
+	for _, event := range hookEvents[:2] {
+		if part == Hooks && len(before) == 0 && agent.HookEvent(event) != "" {
+			out, _ := agent.HookOutput(event, "<记忆> \"1\"\n2")
+			put("output", string(out))
 		}
 	}
 	if *update {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/tailscale/hujson"
@@ -31,13 +32,20 @@ type hookCommand struct {
 	Timeout int    `json:"timeout"`
 }
 
-// hookLine returns the words that run a hook: the command, and the hook's own arguments.
-func hookLine(c Command, event, agent string) Command {
-	c = slices.Concat(c, []string{"hook", event})
-	if agent != "" {
-		c = append(c, "--agent", agent)
+// hookLines yields the agent's name of each event, in their order, and the line that runs the
+// hook: the command, and the hook's own arguments.
+func hookLines(c Command, agent string, events map[string]string) iter.Seq2[string, string] {
+	return func(yield func(event, line string) bool) {
+		for _, name := range hookEvents {
+			line := slices.Concat(c, []string{"hook", name})
+			if agent != "" {
+				line = append(line, "--agent", agent)
+			}
+			if events[name] != "" && !yield(events[name], line.String()) {
+				return
+			}
+		}
 	}
-	return c
 }
 
 // A handler is a command of memwatchd in the settings, with the chain of containers from the
@@ -100,10 +108,8 @@ func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
 // removes those of memwatchd and adds the wanted ones.
 func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 	var want []string
-	for _, name := range hookEvents {
-		if c.events[name] != "" {
-			want = append(want, hookLine(command, name, c.agent).String())
-		}
+	for _, line := range hookLines(command, c.agent, c.events) {
+		want = append(want, line)
 	}
 	has, err := c.listCommands(data)
 	if err != nil {
@@ -128,9 +134,9 @@ func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 			err = d.addItem(&d.root, "version", 1)
 		}
 	}
-	for _, name := range hookEvents {
-		if err == nil && c.events[name] != "" {
-			err = c.addHook(d, c.events[name], hookLine(command, name, c.agent).String())
+	for event, line := range hookLines(command, c.agent, c.events) {
+		if err == nil {
+			err = c.addHook(d, event, line)
 		}
 	}
 	return d.fileContent(err)

@@ -142,10 +142,8 @@ func laws(t *testing.T, agent Agent, part Component, data []byte) (after, remove
 	if part == MCP {
 		wants[command(part).String()] = true
 	} else {
-		for _, name := range hookEvents {
-			if agent.HookEvent(name) != "" {
-				wants[hookLine(command(part), name, strings.Replace(agent.Name, "claude-code", "", 1)).String()] = true
-			}
+		for _, line := range hookLines(command(part), strings.Replace(agent.Name, "claude-code", "", 1), agent.hooks.events) {
+			wants[line] = true
 		}
 	}
 	for _, c := range has {

@@ -73,7 +73,7 @@ var All = []Agent{
 		Name: "codex", Title: "Codex", program: "codex", dirs: []string{"$CODEX_HOME|.codex"},
 		parts: map[Component]part{
 			MCP: {
-				syntax: tomlServers,
+				syntax: tomlServers("mcp_servers"),
 				files:  []string{"$CODEX_HOME|.codex/config.toml"},
 			},
 			Hooks: {
@@ -141,9 +141,9 @@ var All = []Agent{
 		// on_session_start prints is ignored.
 		Name: "hermes", Title: "Hermes Agent", program: "hermes", dirs: []string{"$HERMES_HOME|.hermes"},
 		parts: map[Component]part{
-			MCP: {syntax: yamlServers, files: []string{"$HERMES_HOME|.hermes/config.yaml"}},
+			MCP: {syntax: yamlServers("mcp_servers"), files: []string{"$HERMES_HOME|.hermes/config.yaml"}},
 			Hooks: {
-				syntax: yamlHooks, files: []string{"$HERMES_HOME|.hermes/config.yaml"},
+				syntax: yamlHooks("hermes", hermesEvents), files: []string{"$HERMES_HOME|.hermes/config.yaml"},
 				note: "Hermes Agent requires your consent before it runs the hook for the first time",
 			},
 		},
@@ -158,7 +158,10 @@ var All = []Agent{
 				syntax: jsonServers{path: []string{"mcpServers"}},
 				files:  []string{"$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"},
 			},
-			Hooks: {syntax: tomlHooks, files: []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"}},
+			Hooks: {
+				syntax: tomlHooks("kimi", kimiEvents),
+				files:  []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"},
+			},
 		},
 		hooks: hookFormat{events: kimiEvents, plain: true},
 	},

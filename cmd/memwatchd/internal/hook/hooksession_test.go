@@ -222,8 +222,7 @@ func TestSessionDay(t *testing.T) {
 	}
 }
 
-// TestOutputOfAgents checks that the output of a hook has the form of each agent, and that
-// long memory in Chinese stays within the limits of the agent.
+// TestOutputOfAgents checks that long memory in Chinese stays within the limits of each agent.
 func TestOutputOfAgents(t *testing.T) {
 	text := "[Memory:Relevant]\n" + strings.Repeat("- 计费数据库在法兰克福区域，每天夜里备份一次。\n", 350)
 	for _, name := range agents.HookNames() {
@@ -239,23 +238,17 @@ func TestOutputOfAgents(t *testing.T) {
 		if err := h.printContext(t.Context(), api.ContextRequest{}); err != nil {
 			t.Fatal(err)
 		}
+		// agents.TestGolden checks the form: text, or JSON with the text as its last member.
 		got := out.String()
-		switch {
-		case name == "kimi":
-		case name == "copilot", name == "cursor", name == "hermes":
-			member := map[string]string{}
-			if err := json.Unmarshal(out.Bytes(), &member); err != nil || len(member) != 1 {
-				t.Errorf("%s: %v in %s", name, err, got)
+		var form any
+		json.Unmarshal(out.Bytes(), &form)
+		for member, ok := form.(map[string]any); ok; member, ok = form.(map[string]any) {
+			delete(member, "hookEventName")
+			for _, form = range member {
 			}
-			got = member[map[string]string{"copilot": "additionalContext", "cursor": "additional_context", "hermes": "context"}[name]]
-		default:
-			var o struct {
-				Output map[string]string `json:"hookSpecificOutput"`
-			}
-			if err := json.Unmarshal(out.Bytes(), &o); err != nil || o.Output["hookEventName"] != h.agent.HookEvent(h.command) {
-				t.Errorf("%s: %v in %s", name, err, got)
-			}
-			got = o.Output["additionalContext"]
+		}
+		if text, ok := form.(string); ok {
+			got = text
 		}
 		n, limit := utf8.RuneCountInString(got), h.config.Hooks.ContextMaxChars
 		if name == "codex" { // tokens: at least one for each Chinese character
