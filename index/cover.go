@@ -83,11 +83,13 @@ func (s *search) computeCover(k entryKey, doc *memory.Document, e *memory.Entry)
 			}
 		}
 	}
+	add(e.Type)
 	for i := range s.dates.periods {
 		if n := &s.dates.periods[i]; n.contains(s.entryAt(k).time) {
 			add(n.term)
 		}
 	}
+	sum *= s.ownFactor(k)
 	few := coverFew
 	if !s.analyzer.isTopic(s.withoutDates()) {
 		few = coverOther
@@ -115,6 +117,12 @@ func (s *search) weighTerms() {
 		}
 	}
 	for i, t := range s.words.terms[:len(s.words.terms)-len(s.dates.periods)] {
+		if t.isType {
+			if s.asksDecision && t.term == decision {
+				s.cover.weights[decision] = 1
+			}
+			continue
+		}
 		w := t.weight * min(1, s.idfs[i]/most)
 		if r := []rune(t.term); classOf(r[0]) == classCJK {
 			if len(r) == 1 || s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]]) {

@@ -147,11 +147,14 @@ func (s *search) dateFactor(e *entry) float64 {
 	return f
 }
 
-// maxDateFactor returns an upper bound of the factors of all entries.
-func (s *search) maxDateFactor() float64 {
+// maxFactor returns an upper bound of the factors of all entries.
+func (s *search) maxFactor() float64 {
 	f := 1.0
+	if s.own != nil {
+		f = tuning.mine
+	}
 	if len(s.dates.periods) > 0 {
-		f = max(tuning.day, tuning.month)
+		f *= max(tuning.day, tuning.month)
 	}
 	if s.dates.asksTime {
 		f *= tuning.timed

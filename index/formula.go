@@ -18,6 +18,10 @@ var tuning = struct {
 	month         float64 // factor for entries of a month that the query names
 	named         float64 // weight of a period that the query names, like that of a word
 	dateWord      float64 // factor of the weight of a word in the name of a period
+	person        float64 // idf of a pronoun of the first person
+	mine          float64 // factor for decisions, preferences and long-term memory if the query is in the first person
+	habit         float64 // weight of decisions and preferences if the query asks for a habit
+	decision      float64 // weight of decisions if the query asks for a decision
 	timed         float64 // factor for entries with words of time if the query asks for a time
 	irregular     float64 // weight of an irregular form of a word
 	recency       float64 // maximum increase for new entries, as a share
@@ -28,7 +32,7 @@ var tuning = struct {
 	near: 0.2, answer: 0.5, file: 1,
 	unigram: 0.5, prefix: 0.5, typo: 0.7,
 	day: 2, dayFade: 10, month: 1.5,
-	named: 0.5, dateWord: 0.3, timed: 1.3, irregular: 0.3,
+	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, habit: 0.6, decision: 2, timed: 1.3, irregular: 0.3,
 	recency: 0.01, halfLife: 30 * 24,
 }
 

@@ -166,7 +166,7 @@ func (s *search) entryAt(k entryKey) *entry { return &s.table.variantAt(k.varian
 // score, including rounding errors.
 func (s *search) scoreBound(score float64) float64 {
 	if s.query.Mode == Relevance && len(s.words.terms) > 0 {
-		return score * s.maxDateFactor() * (1 + tuning.recency) * rounding
+		return score * s.maxFactor() * (1 + tuning.recency) * rounding
 	}
 	return math.Inf(1)
 }
@@ -203,7 +203,7 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 	case q.Mode == Recent || len(s.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}
-	date := c.score * (s.dateFactor(e) - 1)
+	date := c.score * (s.dateFactor(e)*s.ownFactor(c.entryKey) - 1)
 	recency := (c.score + date) * tuning.recency * freshness(q.AsOf.UnixNano(), e.time)
 	return c.score + date + recency, Why{Date: date, Recency: recency}
 }

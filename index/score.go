@@ -158,7 +158,14 @@ func (s *search) scoreTerms() {
 		t := s.words.terms[i]
 		s.list, touched = s.list[:0], touched[:0]
 		df := 0
-		s.eachBlock(termKey(kindWord, t.term), func(block uint32, r ref, v slots) {
+		kind := kindWord
+		if t.isType {
+			kind = kindType
+		}
+		s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
+			if t.person && s.at[r.variant] == 0 {
+				return
+			}
 			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
 				a.tf = 1 // only a mark: each level adds more
@@ -192,6 +199,10 @@ func (s *search) scoreTerms() {
 		s.absent = append(s.absent, len(s.list) == 0)
 		rarity := idf(s.readable.entries, df)
 		s.idfs = append(s.idfs, rarity)
+		rarityOfFiles := idf(s.readable.files, len(touched))
+		if t.person {
+			rarity, rarityOfFiles = tuning.person, tuning.person
+		}
 		weight := t.weight * rarity
 		for k := range s.list {
 			f := &s.list[k]
@@ -199,7 +210,7 @@ func (s *search) scoreTerms() {
 				s.addPosting(a, f, i, weight*a.weight)
 			}
 		}
-		weight = t.weight * idf(s.readable.files, len(touched))
+		weight = t.weight * rarityOfFiles
 		for _, n := range touched {
 			a := &s.accs[n]
 			if !a.out {
@@ -231,6 +242,9 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 		a.tf += uint32(levelTenths[lv])
 		score := weight * s.saturations.at(lv, l.lengths[slot])
 		c := &s.cells[first+slot]
+		if c.own == 0 && s.words.terms[i].person {
+			continue
+		}
 		if c.own == 0 {
 			c.dup = l.dups[slot]
 			if s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot) {

@@ -28,7 +28,10 @@ type search struct {
 	words    words // of the query, with corrections
 	readable readable
 	dates    queryDates
-	filter   *preparedFilter
+	own      entrySet // decisions and preferences, for a question in the first person
+
+	asksDecision bool // the query is a question for a decision
+	filter       *preparedFilter
 	*scores
 	phrases phraseMatches
 	meaning meaningMatches
@@ -65,6 +68,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.readDates()
 	s.prepareFilter(excluded.terms)
 	s.keepRarest()
+	s.readPerson()
 	s.scoreTerms()
 	s.scoreDates()
 	s.applyPhrases(excluded.phrases)

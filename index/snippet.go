@@ -69,7 +69,9 @@ func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool)
 	language string) {
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
-		weight[t.term] += t.weight
+		if !t.person && !t.isType {
+			weight[t.term] += t.weight
+		}
 	}
 	lines, language := structuredLines(text)
 	if len(lines) < 2 {

@@ -41,6 +41,8 @@ type qterm struct {
 	corrects string // misspelled word that the term replaces
 	whole    bool   // not only part of a word: an entry with all words contains it
 	instead  bool   // an entry can contain it instead of the whole term before it
+	person   bool   // a pronoun, which counts only in entries with other terms
+	isType   bool   // the type of an entry, not a word
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
@@ -93,6 +95,13 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	})
 	if len(w.terms) == 0 {
 		w.terms, counts = stops, stopCounts
+	} else {
+		for _, q := range stops {
+			if firstPerson[q.term] {
+				w.terms = append(w.terms, qterm{term: q.term, weight: q.weight, person: true})
+				counts[q.term] = stopCounts[q.term]
+			}
+		}
 	}
 	for i := range w.terms {
 		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])

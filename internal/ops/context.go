@@ -139,7 +139,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
 	q := index.Query{
 		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit, Weights: m.rootWeights(), Cover: r.MinCover > 0,
-		AsOf: m.Now().UTC().Truncate(time.Second),
+		AsOf: m.Now().In(m.Location).Truncate(time.Second), // of the days that the query names
 	}
 	soon, cancel := context.WithTimeout(ctx, promptWait)
 	state.Semantic = m.useMeaning(soon, c, &q, "auto")
