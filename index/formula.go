@@ -28,8 +28,8 @@ var tuning = struct {
 	halfLife      float64 // hours until the increase is half of the maximum
 }{
 	k1: 0.9, b: 0.3,
-	fileK1: 1.2, fileB: 0.75,
-	near: 0.2, answer: 0.5, file: 1,
+	fileK1: 1.2, fileB: 0.8,
+	near: 0.1, answer: 0.5, file: 1,
 	unigram: 0.5, prefix: 0.5, typo: 0.7,
 	day: 2, dayFade: 10, month: 1.5,
 	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, habit: 0.6, decision: 2, timed: 1.3, irregular: 0.3,

@@ -35,7 +35,7 @@ func TestHeadingWords(t *testing.T) {
 		"a.md": "# Trains\n\n- A window seat.\n- Trains are late.\n- Trains and trains, trains, trains.\n",
 		"b.md": "# Travel\n\n- Trains run at night.\n- A seat by the window.\n",
 	})
-	wantHits(t, x, Query{Text: "window trains"}, "a.md:3", "a.md:4", "b.md:4", "a.md:5", "b.md:3")
+	wantHits(t, x, Query{Text: "window trains"}, "a.md:3", "b.md:4", "a.md:4", "a.md:5", "b.md:3")
 	wantHits(t, x, Query{Text: "trains", Mode: Overlap}, "a.md:4", "a.md:5", "b.md:3")
 	wantHits(t, x, Query{Text: "trains", Exclude: "late"}, "a.md:5", "a.md:3", "b.md:3")
 }
