@@ -20,7 +20,7 @@ import (
 // and tools save, move and delete files, clients send requests, read slowly and
 // disconnect, and an operator rebuilds and reloads.
 //
-// In the end files and index agree, entry by entry, and the daemon uses no more
+// In the end files and index agree, and the daemon uses no more
 // resources than before.
 type soak struct {
 	*live
@@ -79,7 +79,8 @@ func TestRaceSoak(t *testing.T) {
 		}
 	}
 	s.start()
-	s.agree("at first")
+	s.sync()
+	s.wantAgreement()
 	before := s.quiet()
 	samples := s.run(actors)
 	t.Logf("in %s %d saves, %d questions (%d asked again), %d reloads; %d words were made; seed %d",
@@ -87,13 +88,15 @@ func TestRaceSoak(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	s.agree("in the end")
+	s.sync()
+	s.wantAgreement()
 	s.flat(before, samples, s.quiet())
 	if err := s.stop(); err != nil {
 		t.Fatalf("the daemon ended with: %v", err)
 	}
 	s.start()
-	s.agree("after a restart")
+	s.sync()
+	s.wantAgreement()
 }
 
 // run runs the actors until the time is over, and samples the daemon.

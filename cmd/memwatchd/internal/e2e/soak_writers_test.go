@@ -9,12 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 )
+
+// soakWord matches the word that is unique to one entry.
+var soakWord = regexp.MustCompile(`\bx[bcdfghjklm]+\b`)
 
 // writers returns the actors that change files.
 func (s *soak) writers() []*actor {
