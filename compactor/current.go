@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -102,7 +103,7 @@ func cutDay(title string) (topic, day string, ok bool) {
 // in parts.
 func (c *currentSummary) includes(s *memory.Summary) bool {
 	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) }) &&
-		!slices.ContainsFunc(splitSentences(s.Text), func(text string) bool { return !strings.Contains(c.Text, text) })
+		!slices.ContainsFunc(transcript.Sentences(s.Text), func(text string) bool { return !strings.Contains(c.Text, text) })
 }
 
 // mergeSummaries returns a summary of the texts of both, the newer one first. It
@@ -118,7 +119,7 @@ func mergeSummaries(current, line memory.Summary) memory.Summary {
 	merged.Attributes["updated"] = newer.Attributes["updated"]
 	list := []sentence{{text: newer.Text}}
 	room := maxCurrent - utf8.RuneCountInString(newer.Text)
-	for _, text := range splitSentences(older.Text) {
+	for _, text := range transcript.Sentences(older.Text) {
 		room -= utf8.RuneCountInString(text) + 2
 		if room < 0 {
 			break

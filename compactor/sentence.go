@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -39,7 +40,7 @@ func sentencesOf(doc *memory.Document, entry int) []sentence {
 	var list []sentence
 	var text string
 	end := func() {
-		for _, s := range splitSentences(text) {
+		for _, s := range transcript.Sentences(text) {
 			if !strings.ContainsAny(s, "<>`|") && strings.ContainsFunc(s, unicode.IsLetter) {
 				list = append(list, sentence{entry, len(list), shortenSentence(s)})
 			}
@@ -62,7 +63,7 @@ func sentencesOf(doc *memory.Document, entry int) []sentence {
 		if fence != "" {
 			continue
 		}
-		if rest, ok := cutMarker(line); ok {
+		if rest, ok := transcript.CutMarker(line); ok {
 			end()
 			line = rest
 		}
@@ -70,51 +71,6 @@ func sentencesOf(doc *memory.Document, entry int) []sentence {
 	}
 	end()
 	return list
-}
-
-// cutMarker removes the list marker and the box from a line and reports whether
-// there was a marker.
-func cutMarker(line string) (rest string, ok bool) {
-	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
-	switch {
-	case digits > 0 && digits < 10 && len(line) > digits+1 && strings.IndexByte(".)", line[digits]) >= 0 &&
-		line[digits+1] == ' ':
-		line = line[digits+2:]
-	case len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ':
-		line = line[2:]
-	default:
-		return line, false
-	}
-	line = strings.TrimLeft(line, " \t")
-	if len(line) > 3 && line[0] == '[' && line[2] == ']' && line[3] == ' ' {
-		line = strings.TrimLeft(line[4:], " ")
-	}
-	return line, true
-}
-
-// splitSentences splits text after each mark that ends a sentence. A mark of a
-// script without spaces always does. Other marks do only before a space, unless
-// a lower-case letter follows, as after an abbreviation.
-func splitSentences(text string) []string {
-	var list []string
-	from := 0
-	for i, r := range text {
-		after := i + utf8.RuneLen(r)
-		ends := strings.ContainsRune("。！？", r)
-		if strings.ContainsRune(".!?", r) && strings.HasPrefix(text[after:], " ") {
-			next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[after:], " "))
-			ends = !unicode.IsLower(next)
-		}
-		if ends {
-			list = append(list, text[from:after])
-			from = after
-		}
-	}
-	list = append(list, text[from:])
-	for i := range list {
-		list[i] = strings.TrimSpace(list[i])
-	}
-	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
 // shortenSentence truncates a long sentence, at a space if there is one near.

@@ -92,6 +92,11 @@ func splitSentences(line string) (list []string) {
 	if utf8.RuneCountInString(line) <= maxLine {
 		return []string{line}
 	}
+	return Sentences(line)
+}
+
+// Sentences returns the sentences of a line.
+func Sentences(line string) (list []string) {
 	from := 0
 	for _, at := range sentenceEnd().FindAllStringIndex(line, -1) {
 		if next, _ := utf8.DecodeRuneInString(line[at[1]:]); line[at[1]-1] != ' ' ||

@@ -69,7 +69,14 @@ func ProseLines(text string) (lines []string) {
 }
 
 // listMarkerRE matches the marker of a list item with its checkbox.
-var listMarkerRE = lazyregexp.New(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?`)
+var listMarkerRE = lazyregexp.New(`^(?:[-*+•]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?`)
+
+// CutMarker removes the marker of a list item with its checkbox from a line, and reports
+// whether there was one.
+func CutMarker(line string) (rest string, ok bool) {
+	mark := listMarkerRE().FindString(line)
+	return line[len(mark):], mark != ""
+}
 
 // CondensePrompt returns the part of a prompt that identifies its topic, in at most
 // most+1 characters: the beginning and the end, without code and without text
