@@ -30,14 +30,12 @@ type CompressPlan struct {
 	Stay  []DayStay    `json:"stay"`
 }
 
-// Compressed is one file to summarize. Its entries move to the archive. If the
-// file contains an open task, the entries with open tasks stay.
+// Compressed is one file to summarize, which moves to the archive.
 type Compressed struct {
-	Day     string        `json:"day"`
-	From    string        `json:"from"` // path of the file
-	To      string        `json:"to"`   // path in the archive
-	Partial bool          `json:"part"` // entries with open tasks stay
-	Lines   []SummaryLine `json:"lines"`
+	Day   string        `json:"day"`
+	From  string        `json:"from"` // path of the file
+	To    string        `json:"to"`   // path in the archive
+	Lines []SummaryLine `json:"lines"`
 }
 
 // A SummaryLine summarizes those entries of one file that share a project, or
@@ -61,7 +59,7 @@ type DayStay struct {
 func (a *CompressAnswer) render(t *Text) {
 	t.Changes = len(a.Plan.Files)
 	for _, f := range a.Plan.Files {
-		t.add(Line{Text: f.From + " -> " + f.To, Notes: []string{textIf(f.Partial, "(except open tasks)")}})
+		t.add(Line{Text: f.From + " -> " + f.To})
 		for _, l := range f.Lines {
 			t.add(Line{Depth: 1, Head: "+", HeadStyle: Added, Text: l.Path + ": " + l.Text}, Line{Depth: 2, Style: Muted,
 				Text: l.Visibility + ", from " + strings.Join(l.Evidence, ", ") + textIf(l.Model, ", summarized by the model")})

@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -19,8 +18,8 @@ type CompressTerms struct {
 	Cutoff time.Time      // files of the day Before are summarized if all their entries have times before this one
 	Layout *memory.Layout // of the root
 
-	// Archive returns an existing archive file, or nil.
-	Archive func(path string) *memory.Document
+	// Archive reports whether an archive file exists.
+	Archive func(path string) bool
 	// Contested reports whether a subject's directory below _longterms belongs
 	// to another subject.
 	Contested func(subject string) bool
@@ -40,10 +39,9 @@ type CompressPlan struct {
 type Compressed struct {
 	api.Compressed
 
-	source              []byte // of the file
-	lines               []summaryLine
-	archived, remaining []byte // the two files that result from a split
-	subject             string // subject of the file, or the owner
+	source  []byte // of the file
+	lines   []summaryLine
+	subject string // subject of the file, or the owner
 }
 
 type summaryLine struct {
@@ -53,7 +51,7 @@ type summaryLine struct {
 	notes   []string // input for a model
 }
 
-// PlanCompress plans the summaries. It is a pure function of the files, in any
+// PlanCompress plans the summaries. A file with an open task stays. It is a pure function of the files, in any
 // order; it uses only sessions and daily notes.
 //
 // A summary contains at most three sentences of the entries of one file that
@@ -110,38 +108,21 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	if t.Contested(f.subject) {
 		return nil, fmt.Errorf("the directory of %s belongs to another subject", f.subject)
 	}
-	var stay, gone []int
+	var entries []int
 	for i := range d.Entries {
-		switch e := &d.Entries[i]; {
-		case hasOpenTask(e):
-			stay = append(stay, i)
-		case e.Block != memory.EmptyHeading:
-			gone = append(gone, i)
+		if hasOpenTask(&d.Entries[i]) {
+			return nil, errors.New("the file has an open task")
 		}
-	}
-	if len(gone) == 0 && len(stay) > 0 {
-		return nil, errors.New("the file contains only open tasks")
-	}
-	archived := d
-	f.Partial = len(stay) > 0
-	if f.Partial && !d.Unsound {
-		var err error
-		f.archived, err = cutEntries(d, stay, t.Layout)
-		if err != nil {
-			return nil, err
+		if d.Entries[i].Block != memory.EmptyHeading {
+			entries = append(entries, i)
 		}
-		f.remaining, err = cutEntries(d, gone, t.Layout)
-		if err != nil {
-			return nil, err
-		}
-		archived = t.Layout.Parse(d.Place.Path, f.archived, memory.Meta{})
 	}
 	var err error
-	f.To, err = f.targetPath(archived, t, taken)
+	f.To, err = targetPath(d, t, taken)
 	if err != nil {
 		return nil, err
 	}
-	f.lines, err = f.summaryLines(d, gone, t)
+	f.lines, err = f.summaryLines(d, entries, t)
 	if err != nil {
 		return nil, err
 	}
@@ -151,35 +132,20 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	return f, nil
 }
 
-func cutEntries(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error) {
-	r := d.Revise()
-	for _, i := range entries {
-		r.Remove(i)
-	}
-	r.SetCounters()
-	return r.Apply(func(source []byte) *memory.Document { return l.Parse(d.Place.Path, source, memory.Meta{}) })
-}
-
-// targetPath returns the path of a file in the archive. An interrupted run may
-// already have written the archived part of a split file there.
-func (f *Compressed) targetPath(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
+// targetPath returns the path of a file in the archive.
+func targetPath(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
 	to, err := archivedAt(d, t.Layout)
 	if err != nil {
 		return "", err
 	}
 	stem := strings.TrimSuffix(to, ".md")
-	for n := 2; ; n++ {
-		there := t.Archive(to)
-		switch {
-		case taken[to]:
-		case there == nil, f.Partial && bytes.Equal(there.Source, f.archived):
-			if !sameReaders(d, t.Layout.Parse(to, d.Source, memory.Meta{})) {
-				return "", fmt.Errorf("%s.md already exists", stem)
-			}
-			return to, nil
-		}
+	for n := 2; taken[to] || t.Archive(to); n++ {
 		to = fmt.Sprintf("%s-%d.md", stem, n)
 	}
+	if !sameReaders(d, t.Layout.Parse(to, d.Source, memory.Meta{})) {
+		return "", fmt.Errorf("%s.md already exists", stem)
+	}
+	return to, nil
 }
 
 // A lineTopic is the common property of the entries that a summary line joins.

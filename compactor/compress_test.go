@@ -36,17 +36,13 @@ func TestCompressGolden(t *testing.T) {
 		tr.group(t)
 		var b strings.Builder
 		for _, f := range report.Plan.Files {
-			fmt.Fprintf(&b, "%s → %s", f.From, f.To)
-			if f.Partial {
-				b.WriteString(", but for open tasks")
-			}
-			b.WriteByte('\n')
+			fmt.Fprintf(&b, "%s → %s\n", f.From, f.To)
 		}
 		for _, s := range report.Plan.Stay {
 			fmt.Fprintf(&b, "%s stays: %s\n", s.Path, s.Reason)
 		}
 		for _, path := range slices.Sorted(maps.Keys(tr.files)) {
-			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && !f.Partial && tr.files[path] == before[f.From] })
+			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && tr.files[path] == before[f.From] })
 			if tr.files[path] != before[path] && !moved {
 				fmt.Fprintf(&b, "\n=== %s\n%s", path, tr.files[path])
 			}
@@ -231,7 +227,6 @@ func TestCompressMeanwhile(t *testing.T) {
 		{"a person writes more before it is summed up", "_longterms/owner/profile.md", cli, "- #project:atlas is done <!-- type=decision -->\n", "the file changed during the run"},
 		{"a task is opened before it moves", cli, cli, "- [ ] open\n", "the file changed during the run"},
 		{"the file no longer exists", cli, cli, "", "the file changed during the run"},
-		{"the archive has another file", "2026-01-02/parted.md", "_longterms/owner/_archive/2026-01-02/parted.md", "- other\n", "parted.md has other content"},
 		{"the summary becomes another's", "_longterms/acct_42/profile.md", "_longterms/acct_42/profile.md", "---\nsubject_id: acct_42\n---\n", "profile.md belongs to another subject"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -457,31 +452,5 @@ func TestCurrentSummary(t *testing.T) {
 	}
 	if !strings.Contains(text, "- **atlas**: Written by hand. <!-- id=a1 ") {
 		t.Errorf("the summary of a person was changed:\n%s", text)
-	}
-}
-
-// TestCompressInParts checks that the rest of a file with open tasks is summarized
-// once the tasks are done, also if an earlier run stops before any of its writes.
-func TestCompressInParts(t *testing.T) {
-	const path, profile = "2026-01-01/cli.md", "_longterms/owner/profile.md"
-	for k := range 2 {
-		tr := newTree([]txtar.File{{Name: path, Data: []byte("- Met Alice. Moved to Berlin.\n- [ ] Send the invoice.\n")}})
-		c := newCompress(tr)
-		if report, err := c.Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
-			t.Fatalf("first part: %+v, %v", report, err)
-		}
-		tr.files[path] = strings.Replace(tr.files[path], "[ ]", "[x]", 1) + "- Decision: the shop opens in May.\n"
-		tr.left = k
-		if report, err := c.Run(t.Context(), 0, false); err != nil || len(report.Left) != 1 {
-			t.Fatalf("killed at %d: %+v, %v", k, report, err)
-		}
-		tr.left = -1
-		if report, err := c.Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
-			t.Fatalf("killed at %d, second part: %+v, %v", k, report, err)
-		}
-		const want = "**Summary until 2026-01-01**: Send the invoice. Decision: the shop opens in May. Met Alice. Moved to Berlin. <!-- "
-		if got := tr.files[profile]; !strings.Contains(got, want) {
-			t.Errorf("killed at %d, the summary is\n%s", k, got)
-		}
 	}
 }

@@ -71,15 +71,9 @@ func (c *Compress) planTerms(before string) CompressTerms {
 	contested := map[string]bool{}
 	return CompressTerms{
 		Before: before, Layout: c.Layout, Summarizer: c.Summarizer,
-		Archive: func(path string) *memory.Document {
-			switch file, err := c.Disk.Read(path); {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil:
-				return &memory.Document{} // the path is occupied
-			default:
-				return c.Parse(file)
-			}
+		Archive: func(path string) bool {
+			_, err := c.Disk.Read(path)
+			return !errors.Is(err, fs.ErrNotExist)
 		},
 		Contested: func(subject string) bool {
 			is, known := contested[subject]
@@ -150,36 +144,13 @@ func (c *compression) processFile(f *Compressed) error {
 			return err
 		}
 	}
-	if !f.Partial {
-		return c.recordGroup(c.Mover.Move(c.ctx, f.From, f.To,
-			c.newChange(f.From, "summarized and archived", func(old *vault.File) ([]byte, error) {
-				if err := c.checkPlan(f, old); err != nil {
-					return nil, err
-				}
-				return old.Data, nil
-			})))
-	}
-	if err := c.writeFile(f.To, "archived part of "+f.From, func(old *vault.File) ([]byte, error) {
-		if old != nil {
-			return nil, nil // written by an interrupted run; if not, the comparison below stops the removal
-		}
-		return f.archived, c.checkUnchanged(f)
-	}); err != nil {
-		return err
-	}
-	return c.writeFile(f.From, "summarized and archived in "+f.To, func(old *vault.File) ([]byte, error) {
-		if err := c.checkPlan(f, old); err != nil {
-			return nil, err
-		}
-		archived, err := c.Disk.Read(f.To)
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Equal(archived.Data, f.archived) {
-			return nil, fmt.Errorf("%s has other content", f.To)
-		}
-		return f.remaining, nil
-	})
+	return c.recordGroup(c.Mover.Move(c.ctx, f.From, f.To,
+		c.newChange(f.From, "summarized and archived", func(old *vault.File) ([]byte, error) {
+			if err := c.checkPlan(f, old); err != nil {
+				return nil, err
+			}
+			return old.Data, nil
+		})))
 }
 
 func (c *compression) newChange(path, reason string, edit func(*vault.File) ([]byte, error)) vault.Change {

@@ -99,8 +99,8 @@ func cutDay(title string) (topic, day string, ok bool) {
 }
 
 // includes reports whether the summary has the evidence and the sentences of
-// another one. The evidence is not enough: a file with open tasks is summarized
-// in parts.
+// another one. The evidence is not enough: the file may have changed since an
+// interrupted run.
 func (c *currentSummary) includes(s *memory.Summary) bool {
 	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) }) &&
 		!slices.ContainsFunc(transcript.Sentences(s.Text), func(text string) bool { return !strings.Contains(c.Text, text) })

@@ -233,7 +233,7 @@ func TestDaysByFormatStay(t *testing.T) {
 		t.Errorf("%+v", days)
 	}
 	summaries := PlanCompress(docs, CompressTerms{Before: "2026-02-01", Layout: l, Contested: none,
-		Archive: func(string) *memory.Document { return nil }})
+		Archive: none})
 	if len(summaries.Stay) > 0 || len(summaries.Files) != 1 || summaries.Files[0].From != "memory/2026-01-01.md" {
 		t.Errorf("%+v", summaries)
 	}
