@@ -17,7 +17,8 @@ import { views } from "./views.js";
 // and one to stop it.
 const pages = { find, browse, days, tasks, longterm, journal, views, health };
 const titles = {
-  find: "Find", browse: "Browse", days: "Days", tasks: "Tasks", longterm: "Long term", journal: "Journal", views: "Who sees", health: "Health", read: "File",
+  find: "Find", browse: "Browse", days: "Days", tasks: "Tasks", longterm: "Long term", journal: "Journal",
+  views: "Who sees", health: "Health", read: "File",
 };
 const all = { ...pages, read };
 const nothing = { refresh: () => {}, stop: () => {} };
@@ -98,7 +99,7 @@ async function follow() {
 }
 
 const help = "/ search · 1 to 8 pages · j, k next and previous row · Enter open or select · h, l list and file · e edit · " +
-  "v change who sees it · f forget · c copy its place · n, t add a note, a task · Ctrl+Enter save · Esc cancel · Backspace back";
+  "v change who sees it · f forget · c copy its place · n, t add a note, a task · Ctrl+Enter save · Esc cancel";
 
 const keys = {
   "/": () => { const input = main.querySelector("input[type=search]"); if (input) input.select(); else location.hash = "find"; },
@@ -108,11 +109,9 @@ const keys = {
   l: () => focusFirst(main.querySelector("aside")),
   n: () => create("note"),
   t: () => create("todo_add"),
-  Backspace: () => history.back(),
   "?": () => notify(help),
 };
 
-/** create asks for a note or a task. */
 const create = (kind) => (readOnly ? notify("The console is read-only.") : add(() => current.refresh(), kind));
 
 const focusFirst = (element) => (element?.querySelector(".row.current, .row.hit") ?? element?.querySelector(".row"))?.focus();

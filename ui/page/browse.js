@@ -6,7 +6,8 @@ import { chosen, columns, day, entries, fileLink, h, link, live, plural, put, qu
 import { row } from "./find.js";
 import { beside } from "./reader.js";
 
-const most = 300; // entries of a project, and files of a list
+const most = 300; // entries of a project
+const shownSizes = 40; // tags
 
 export function browse(section, params) {
   const list = h("div");
@@ -27,13 +28,13 @@ export function browse(section, params) {
     const inside = names.values.filter((name) => name !== prefix);
     const dirs = inside.filter((name) => name.endsWith("/"));
     const notes = inside.filter((name) => !name.endsWith("/"));
-    return [h("h2", crumbs), quiet(`${plural(total.files, "file")}, ${entries(total.entries)}`, dir && [" · ", to("find", { path: dir }, "Search here")]),
+    return [h("h2", crumbs),
+      quiet(`${plural(total.files, "file")}, ${entries(total.entries)}`, dir && [" · ", to("find", { path: dir }, "Search here")]),
       h("ul.tiles", dirs.map((name) => h("li", to("browse", { dir: name.slice(0, -1) }, "▸ ", name.slice(prefix.length))))),
       rows(notes.map((path) => item({ path }, path.slice(prefix.length)))),
       names.next && quiet(`${names.total} names, of which ${names.values.length} are shown.`)];
   }
 
-  /** project returns the timeline of a project. */
   async function project(name, signal) {
     const hits = [];
     let total = 0;
@@ -53,13 +54,17 @@ export function browse(section, params) {
 
   /** overview returns kinds, projects and tags by size, and the top folder. */
   async function overview(signal) {
-    const [totals, tags, top] = await Promise.all([call("files", { totals: true }, signal), call("complete", { what: "tag", limit: 1000 }, signal), folder("", signal)]);
+    const [totals, tags, top] = await Promise.all([call("files", { totals: true }, signal),
+      call("complete", { what: "tag", limit: 1000 }, signal), folder("", signal)]);
+    const kinds = totals.kinds.map((k) => ({ name: k.of, n: k.entries, href: link("find", { kind: k.of }),
+      text: `${entries(k.entries)} in ${plural(k.files, "file")}` }));
     const sorted = tags.values.map((name, i) => ({ name, n: tags.entries?.[i] ?? 0 })).sort((a, b) => b.n - a.n);
-    const [projects, others] = [true, false].map((is) => sorted.filter((t) => t.name.startsWith("project:") === is).map(({ name, n }) => (
-      is ? { n, name: name.slice(8), href: link("browse", { project: name.slice(8) }) } : { n, name: `#${name}`, href: link("find", { tag: name }) })));
-    const block = (title, list) => list.length > 0 && h("article", h("h2", title), sizes(list.slice(0, 40)), list.length > 40 && quiet(`and ${list.length - 40} more`));
-    return [block("Kinds", totals.kinds.map((k) => ({ name: k.of, n: k.entries, href: link("find", { kind: k.of }), text: `${entries(k.entries)} in ${plural(k.files, "file")}` }))),
-      block("Projects", projects), block("Tags", others), top];
+    const isProject = ({ name }) => name.startsWith("project:");
+    const projects = sorted.filter(isProject).map(({ name, n }) => ({ n, name: name.slice(8), href: link("browse", { project: name.slice(8) }) }));
+    const others = sorted.filter((t) => !isProject(t)).map(({ name, n }) => ({ n, name: `#${name}`, href: link("find", { tag: name }) }));
+    const block = (title, list) => list.length > 0 && [h("h2", title), sizes(list.slice(0, shownSizes)),
+      list.length > shownSizes && quiet(`and ${list.length - shownSizes} more`)];
+    return [block("Kinds", kinds), block("Projects", projects), block("Tags", others), top];
   }
 
   const page = live(async (signal) => {

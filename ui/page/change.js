@@ -105,7 +105,8 @@ export function withVisibility(text, visibility) {
     const attributes = m[1].trim().split(/\s+/).filter((a) => !a.startsWith("visibility="));
     return text.slice(0, m.index) + `<!-- ${[...attributes, `visibility=${visibility}`].join(" ")} -->` + text.slice(m.index + m[0].length);
   }
-  return `${text}${/^\s*(`{3,}|~{3,})\s*$/.test(text.split("\n").at(-1)) ? "\n" : " "}<!-- visibility=${visibility} -->`;
+  const isBlock = /^(\s*(`{3}|~{3}|\||<)| {4}|\t)/.test(text.split("\n").at(-1)); // its lines have no comments
+  return `${text}${isBlock ? "\n" : " "}<!-- visibility=${visibility} -->`;
 }
 
 /** setTask sets a task to the state of its box, after its plan was shown. */

@@ -2,7 +2,6 @@
 
 import { dateOf, day, h, link, plural, small, svg } from "./dom.js";
 
-/** weekOf returns the Monday of a day. */
 function weekOf(text) {
   const date = dateOf(text);
   return day(new Date(date.getFullYear(), date.getMonth(), date.getDate() - ((date.getDay() + 6) % 7)));
@@ -17,7 +16,6 @@ const keys = (names) => names.map((name, n) => [h(`span.series-${n % 6}`, "■ "
 const text = (x, y, content, anchor = "start") => svg("text", { x, y, "text-anchor": anchor }, content);
 const rule = (y, name) => svg(`line.${name}`, { x1: 40, x2: 634, y1: y, y2: y });
 
-/** perWeek returns the number of days in each week. */
 export function perWeek(days) {
   const counts = new Map();
   for (const week of days.map(weekOf)) counts.set(week, (counts.get(week) ?? 0) + 1);
@@ -45,11 +43,11 @@ export function weeks(label, counts, unit) {
   });
   const about = `${label}: at most ${plural(max, ...unit)} in a week, from ${list[0]} to ${list.at(-1)}`;
   return h("figure", { tabindex: 0 }, h("figcaption", label, " ", counts.size > 1 && keys([...counts.keys()])),
-    svg("svg", { viewBox: "0 0 640 108", role: "img", "aria-label": about }, text(0, 16, max), text(0, 93, 0), rule(90, "axis"), rule(10, "grid"), bars,
+    svg("svg", { viewBox: "0 0 640 108", role: "img", "aria-label": about },
+      text(0, 16, max), text(0, 93, 0), rule(90, "axis"), rule(10, "grid"), bars,
       text(40, 104, list[0]), text(634, 104, list.at(-1), "end")));
 }
 
-/** sizes returns a list of names with bars of their sizes. */
 export function sizes(list) {
   const max = Math.max(1, ...list.map((s) => s.n));
   return h("ul.sizes", list.map(({ name, n, href, text }) => h("li", h("a", { href }, name),

@@ -9,7 +9,6 @@ const atOnce = 10; // copies
 
 const titles = { "": "Merge", file: "Keep this", copy: "Keep that", both: "Merge, keep both" };
 
-/** state describes the merge of a copy. */
 function state(copy) {
   if (copy.conflicts > 0) return `${entries(copy.conflicts)} changed by both`;
   return copy.whole ? "cannot be merged by entries" : plural(copy.added + copy.changed + copy.removed, "change");
@@ -27,7 +26,6 @@ async function merge(copy, keep) {
   else notify(done.problem);
 }
 
-/** version returns a column with the texts of one version, and its button. */
 function version(title, texts, choice) {
   return h("article", { "aria-label": title }, h("h3", title),
     texts.map((text) => h("pre.file", { tabindex: 0 }, text || "(nothing)")), choice);

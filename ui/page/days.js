@@ -58,7 +58,6 @@ function article(date, own, others, open, signal) {
     others.total > 0 && h("p", to("find", { since: date, until: date, kind: "note" }, `Also changed: ${plural(others.files, "file")}`)));
 }
 
-/** file returns the entries of a file, the first ones of a long one. */
 function file(hits, open, signal) {
   const section = (hit) => hit?.section?.split(" > ").slice(hit.kind === "session" ? 0 : 1).join(" › ");
   const box = (_, isDone) => checkbox({ checked: isDone, disabled: true, "aria-label": "Task" });

@@ -51,10 +51,8 @@ export function link(page, params = {}) {
   return `#${page}${given.length > 0 ? "?" : ""}${new URLSearchParams(given)}`;
 }
 
-/** to returns a link to a page. */
 export const to = (page, params, ...content) => h("a", { href: link(page, params) }, content);
 
-/** put replaces the content of an element. */
 export function put(element, ...content) {
   element.replaceChildren();
   return fill(element, [], content);
@@ -77,7 +75,6 @@ export function highlighted(text, ranges = [], isCode = false) {
   return [ranges.map(([start, end]) => [until(start), h("mark", until(end))]), until(characters.length)];
 }
 
-/** diff returns the hunks of a change. */
 export function diff(hunks, truncated) {
   return h("pre.diff", { tabindex: 0 }, (hunks ?? []).map((hunk) =>
     hunk.diff.split("\n").filter((line) => line && !line.startsWith("@@")).map((line) => {
@@ -122,7 +119,6 @@ export function day(date) {
   return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, "0")).join("-");
 }
 
-/** dateOf returns the local midnight of a day. */
 export const dateOf = (text) => new Date(`${text}T00:00`);
 
 /** distance returns the distance of a day from today in words. */
@@ -132,14 +128,12 @@ export function distance(text) {
   return ["tomorrow", "today", "yesterday"][days + 1];
 }
 
-/** time returns a short form of a time. */
 export function time(text) {
   const t = new Date(text);
   const clock = t.toTimeString().slice(0, 5);
   return h("time", { datetime: text }, day(t) === day(new Date()) ? clock : `${day(t)} ${clock}`);
 }
 
-/** plural returns a number with its noun. */
 export function plural(n, one, many = `${one}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }
@@ -166,7 +160,6 @@ export function later(ms, f) {
   };
 }
 
-/** copy puts a text into the clipboard. */
 export async function copy(text) {
   await navigator.clipboard.writeText(text);
   notify(`Copied ${text}`);
@@ -187,7 +180,7 @@ export function confirm(title, content, label, word) {
   const dialog = document.getElementById("dialog");
   if (dialog.open) return Promise.resolve(false); // of a second click
   const yes = label && h("button", { type: "submit", class: "primary", disabled: Boolean(word) }, label);
-  const typed = label && word && h("input", { "aria-label": `Type ${word} to confirm`, placeholder: `type ${word}`, autocomplete: "off",
+  const typed = label && word && h("input", { "aria-label": `Type ${word} to confirm`, placeholder: `type ${word}`, autocomplete: "off", autofocus: true,
     oninput: (event) => { yes.disabled = event.target.value.trim().toLowerCase() !== word; } });
   dialog.replaceChildren(h("form", { onsubmit: (event) => { event.preventDefault(); dialog.close("yes"); } },
     h("h2", { id: "dialog-title" }, title), h("div.plan", content),

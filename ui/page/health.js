@@ -17,7 +17,8 @@ function problems(title, list, advice) {
 
 /** speed returns a latency in words. */
 const speed = (ms, good) => (ms === 0 ? "not measured yet"
-  : `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString("en")} ms, ${ms <= good ? "good" : ms <= 4 * good ? "acceptable" : "slow: other programs may keep this machine busy"}`);
+  : `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString("en")} ms, ${
+    ms <= good ? "good" : ms <= 4 * good ? "acceptable" : "slow: other programs may keep this machine busy"}`);
 
 const code = (text) => h("code", text);
 
@@ -43,7 +44,8 @@ export function health(section) {
   async function check() {
     put(checked, "Comparing…");
     const answer = await call("check", {}, request.signal);
-    put(checked, `${plural(answer.files, "file")} compared in ${(answer.took_ms / 1000).toFixed(1)} s, ${plural(answer.differing.length, "difference")}.`,
+    put(checked, `${plural(answer.files, "file")} compared in ${(answer.took_ms / 1000).toFixed(1)} s, ${
+      plural(answer.differing.length, "difference")}.`,
       problems("Differences", answer.differing), problems("Problems in files", answer.problems), problems("Skipped", answer.skipped));
   }
 
@@ -57,7 +59,8 @@ export function health(section) {
     const c = s.compactor;
     const facts = [
       ["Files", `${plural(s.files, "file")} with ${entries(s.entries)} in ${s.root}`],
-      ["Index", `${s.index.degraded ? "incomplete" : "complete"}, ${(s.index.size / 1e6).toFixed(1)} MB; files last compared `, time(s.watch.last_reconcile)],
+      ["Index", `${s.index.degraded ? "incomplete" : "complete"}, ${(s.index.size / 1e6).toFixed(1)} MB; files last compared `,
+        time(s.watch.last_reconcile)],
       ["Search", speed(s.latency.query_ms.p99, 50)],
       ["A save is found after", speed(s.latency.save_to_search_ms.p99, 500)],
       ["Changes by memwatchd", s.write.enabled ? `${s.write.applied} since the start` : "only on request", readOnly && "; this console is read-only"],
@@ -68,13 +71,15 @@ export function health(section) {
     const measured = [["search", values.query], ["save until found", values.found]].filter(([, list]) => list.at(-1) > 0);
     const works = todo.length > 0 ? "memwatchd works; see below" : "Everything works";
     put(content,
-      h("h2", { class: s.healthy && todo.length === 0 ? "good" : "bad" }, !s.healthy ? "memwatchd needs attention" : toGo > 0 ? `Indexing: ${plural(toGo, "file")} to go` : works),
+      h("h2", { class: s.healthy && todo.length === 0 ? "good" : "bad" },
+        !s.healthy ? "memwatchd needs attention" : toGo > 0 ? `Indexing: ${plural(toGo, "file")} to go` : works),
       toGo > 0 && [h("progress", { "aria-label": "Indexing", ...(s.index.total > 0 && { max: s.index.total, value: s.index.done }) }),
         quiet("Searches answer meanwhile, and may miss files that are not indexed yet.")],
       h("ul", todo.map((text) => h("li", text))),
       h("dl", facts.map(([name, ...value]) => [h("dt", name), h("dd", value)])),
       measured.length > 0 && [h("h2", "Latency"), quiet("99 of 100 searches and saves were faster."), latencies(measured, samples, interval)],
-      problems("Problems in files", s.problems, s.problem_count > (s.problems?.length ?? 0) && `${s.problem_count} in all: memwatchd check lists them.`),
+      problems("Problems in files", s.problems,
+        s.problem_count > (s.problems?.length ?? 0) && `${s.problem_count} in all: memwatchd check lists them.`),
       problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
       problems("Copies to compare", s.write.kept?.map((path) => ({ path, message: "Compare the copy with the file, and remove it." }))),
       problems("Skipped", s.skipped));

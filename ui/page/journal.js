@@ -20,7 +20,8 @@ function change(w, done) {
   const isLong = content && content.children.length > short;
   if (isLong) content.classList.add("short");
   return h("li.row", { tabindex: 0 },
-    h("p.head", time(w.time), " ", h("strong", w.cause.replace("_", " ")), ` ${w.what} `, fileLink(at, w.to ? `${w.path} → ${w.to}` : undefined), " ",
+    h("p.head", time(w.time), " ", h("strong", w.cause.replace("_", " ")), ` ${w.what} `,
+      fileLink(at, w.to ? `${w.path} → ${w.to}` : undefined), " ",
       w.state === "undone" && badge("undone"), w.forgotten && badge("partly forgotten"), " ",
       !readOnly && w.state === "done" && button("Undo…", () => undo({ id: w.id }, done))),
     w.reason && quiet(w.reason), content,
@@ -38,6 +39,7 @@ function session(list, done) {
 
 export function journal(section, params) {
   let limit = 50;
+  let known; // changes that the plot counts
   const by = field("Writer or session", "writer or session", params.by);
   const path = field("Path", "file or folder", params.path);
   const since = field("Since", "since: today, 7d, monday", params.since, { size: 20 });
@@ -52,7 +54,8 @@ export function journal(section, params) {
   const page = live(async (signal) => {
     const given = { by: by.value.trim(), path: path.value.trim(), since: since.value.trim() };
     keep(given);
-    const [{ writes }, known] = await Promise.all([call("journal", { ...given, limit }, signal), call("journal", { limit: 1000 }, signal)]);
+    const { writes } = await call("journal", { ...given, limit }, signal);
+    known ??= await call("journal", { limit: 1000 }, signal);
     const names = Map.groupBy(known.writes, writer);
     put(people, [...names].filter(([, ws]) => ws[0].program).map(([name, ws]) => button(`${name} · ${ws.length}`,
       () => { by.value = by.value === name ? "" : name; run(); }, { "aria-pressed": String(by.value === name) })));

@@ -12,7 +12,6 @@ const states = {
 
 const shownKept = 20; // entries that stay
 
-/** gauge returns the share of a limit that is used. */
 function gauge(units, n, limit) {
   return limit > 0 && h("div", quiet(`${n.toLocaleString("en")} of ${limit.toLocaleString("en")} ${units}`),
     h("meter", { max: limit, high: 0.9 * limit, value: n, "aria-label": units }));

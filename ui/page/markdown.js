@@ -47,7 +47,6 @@ const rules = [
   [/(?<=^|\s)#([\p{L}_][\p{L}\p{N}_:/-]{0,100})/yu, (m) => to("find", { tag: m[1] }, m[0])],
 ];
 
-/** inline returns the content of a paragraph. */
 export function inline(text, links = new Map(), depth = 0) {
   if (depth > deepest || text.length > longest) return [text];
   const parts = [];
@@ -98,7 +97,6 @@ function dedent(line, n) {
   return line.slice(at);
 }
 
-/** interrupts reports whether a line ends a paragraph before it. */
 const interrupts = (line) => fence.test(line) || heading.test(line) || rule.test(line) || /^ {0,3}>/.test(line) ||
   /^ {0,3}<!--/.test(line) || /^ {0,3}([-*+]|1[.)])\s+\S/.test(line);
 
@@ -138,7 +136,7 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
       element = h("hr");
     } else if (/^ {0,3}>/.test(line)) {
       while (i < lines.length && /^ {0,3}>/.test(lines[i])) i++;
-      element = h("blockquote", nested(lines.slice(start, i).map((l) => l.replace(/^ {0,3}> ?/, "")), first + start));
+      element = h("blockquote", { dir: "auto" }, nested(lines.slice(start, i).map((l) => l.replace(/^ {0,3}> ?/, "")), first + start));
     } else if (/^ {0,3}<!--/.test(line)) {
       while (i < lines.length - 1 && !lines[i].includes("-->")) i++;
       element = h("p.quiet", lines.slice(start, ++i).join("\n"));
@@ -151,7 +149,7 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
       const task = box.exec(m[4]);
       if (task) inner[0] = m[4].slice(task[0].length);
       const ordered = /\d/.test(m[2]);
-      element = h(ordered ? "ol" : "ul", { start: ordered && parseInt(m[2], 10) }, h("li", { class: task && "task" },
+      element = h(ordered ? "ol" : "ul", { dir: "auto", start: ordered && parseInt(m[2], 10) }, h("li", { class: task && "task" },
         task && tick(first + start, task[1] !== " "), h("div", nested(inner, first + start))));
     } else if (line.includes("|") && delimiter.test(lines[i + 1] ?? "") && lines[i + 1].includes("-") && cells(line).length === cells(lines[i + 1]).length) {
       for (i += 2; i < lines.length && lines[i].includes("|");) i++;

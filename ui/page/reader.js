@@ -30,10 +30,8 @@ export function title(hit, signal) {
   return element;
 }
 
-/** openLink returns the link that opens a place in the editor, if one is known. */
 const openLink = (hit) => editorLink(hit) && h("a.outside", { href: editorLink(hit) }, "Open in editor");
 
-/** linkList returns links in one direction. */
 function linkList(name, list) {
   return list.length > 0 && h("details", { open: list.length < 8 }, h("summary", `${name} (${list.length})`),
     h("ul.plain", list.map((l) => h("li", fileLink(l, l.path), " ",
@@ -76,7 +74,7 @@ export function reader(element) {
     const linked = related.to.filter((l) => l.path);
     const lineButton = (label, line) => button(`${label} ${line} of ${file.total_lines}`, () => show({ path, from: line }));
     put(element, !isTitled && h("h2", name),
-      h("p.where", place({ path }), " ", openLink({ path }), " ", button("Copy place", () => copy(path), { class: "outside" }), " ",
+      h("p.where", place({ path }), " ", openLink({ path }), " ",
         to("browse", { dir: path.replace(/\/?[^/]*$/, "") || "." }, "Folder"), " ", to("journal", { path }, "Changes")),
       file.stale && quiet("The file cannot be read now. This is its last known content."),
       file.from > 1 && lineButton("Lines from", Math.max(1, file.from - most)),
@@ -96,6 +94,7 @@ export function reader(element) {
     const at = { path: file.path, line: block.from };
     const text = textOf(block.from, block.to);
     const whole = entry ? textOf(entry.line, entry.end_line) : text; // the entry may have several blocks
+    const [, source] = /<!--.*\ssource=(\S+)/.exec(whole) ?? [];
     const isPublic = entry?.visibility === "public_ok";
     const isOthers = (file.untrusted_lines ?? []).some(([first, last]) => first <= block.from && block.to <= last);
     const actions = { c: ["Copy place", () => copy(placeText(at))] };
@@ -122,7 +121,7 @@ export function reader(element) {
       element.querySelector(".hit")?.classList.remove("hit");
       e.classList.add("hit");
       e.append(h("p.tools", Object.entries(actions).sort(([a], [b]) => "evfc".indexOf(a) - "evfc".indexOf(b)).map(([key, [label, run]]) =>
-        button(label, run, { title: `key: ${key}` })), openLink(at), small(` line ${at.line}`)));
+        button(label, run, { title: `key: ${key}` })), openLink(at), small(` line ${at.line}`, source && `, from ${source}`)));
       now = { ...now, line: at.line };
     };
     return e;

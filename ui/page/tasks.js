@@ -14,7 +14,6 @@ function group(t) {
   return t.since || "Without a day";
 }
 
-/** project returns the project of a task. */
 const project = (t) => /(?:^|\s)#project:([\p{L}\p{N}_./-]+)/u.exec(t.text)?.[1] ?? "";
 
 export function tasks(section, params) {

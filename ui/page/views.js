@@ -13,12 +13,14 @@ export function views(section) {
   const theirs = h("ul.rows");
   const given = h("pre.file", { tabindex: 0 });
   const sums = Array.from({ length: 3 }, () => news());
-  const prompt = h("details", { ontoggle: () => page.run() }, h("summary", "What an agent is given when a session of this caller starts"), sums[2], given);
+  const prompt = h("details", { ontoggle: () => page.run() }, 
+    h("summary", "What an agent is given when a session of this caller starts"), sums[2], given);
   section.append(bar(query, subject, context, subjects),
     h("div.columns.even",
       h("article", { "aria-label": "You" }, h("h2", "You"), sums[0], mine),
       h("article", { "aria-label": "They" }, h("h2", "They"), sums[1], theirs)), prompt,
-    quiet("Entries with a bar at the left are hidden from them. To change who sees an entry, ", to("find", {}, "find it"), " and select Make public or Make private."));
+    quiet("Entries with a bar at the left are hidden from them. To change who sees an entry, ", to("find", {}, "find it"),
+      " and select Make public or Make private."));
 
   const page = live(async (signal) => {
     const ask = (fields) => call("search", { query: query.value, limit: 30, count: false, ...fields }, signal);
