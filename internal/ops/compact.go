@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -66,10 +64,7 @@ func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 	case m.Compactor == nil:
 		return nil, errNoWriter
 	}
-	id, err := m.findArchived(ctx, c, cmp.Or(m.idAt(c, r.ID), r.ID))
-	if err != nil {
-		return nil, err
-	}
+	id := cmp.Or(m.idAt(c, r.ID), r.ID)
 	doc, e, err := m.findEntry(ctx, c, id)
 	if err != nil {
 		return nil, err
@@ -93,49 +88,17 @@ func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 
 // idAt returns path#id for the entry at path:line, or "" if there is none.
 func (m readOps) idAt(c Call, place string) string {
-	i := strings.LastIndexByte(place, ':')
-	line, err := strconv.Atoi(place[i+1:])
-	if i < 0 || err != nil {
+	path, line, _ := api.CutLines(place)
+	doc, shown, err := m.loadFile(c, path)
+	if line == 0 || err != nil {
 		return ""
 	}
-	path := place[:i]
-	doc, _, err := m.loadFile(c, path)
-	if err != nil {
-		return ""
-	}
-	shown := doc.Shown(c.View)
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.Readable(c.View) && shown.Line(e.Line) <= line && line <= shown.Line(e.EndLine) {
 			return path + "#" + e.ID
 		}
 	}
 	return ""
-}
-
-// findArchived returns path#id for an id. If several entries have the id, it
-// chooses the one in an archive.
-func (m adminOps) findArchived(ctx context.Context, c Call, id string) (string, error) {
-	if strings.Contains(id, "#") {
-		return id, nil
-	}
-	refs, err := m.Index.ByID(ctx, c.View, id)
-	if err != nil {
-		return "", err
-	}
-	kept := refs[:0]
-	for _, ref := range refs {
-		if info, ok := m.Index.File(ref.Path); ok && info.Kind == memory.Archive {
-			kept = append(kept, ref)
-		}
-	}
-	switch len(kept) {
-	case 0:
-		return "", notFound("archived entry", id)
-	case 1:
-		return kept[0].Path + "#" + kept[0].ID, nil
-	}
-	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).
-		WithHint("%s", candidateHint(kept))
 }
 
 // restoreError returns the error for a failed restore.

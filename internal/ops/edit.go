@@ -115,11 +115,11 @@ func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	answer := &api.EditAnswer{Path: path}
 	written, err := m.Writer.Write(ctx, vault.Change{
 		Path: path, Cause: cause, Requested: true,
-		Edit: func(old *vault.File) ([]byte, error) {
-			data, err := m.editSource(ctx, c, path, old, change)
-			if err == nil {
-				answer.Hash, err = m.hashAfter(c, *old, data)
+		Edit: func(old *vault.File) (data []byte, err error) {
+			if old == nil {
+				return nil, notFound("file", path)
 			}
+			data, answer.Hash, err = m.editSource(ctx, c, old, change)
 			return data, err
 		},
 	})
@@ -144,44 +144,39 @@ func (m writeOps) checkEditable(c Call, doc *memory.Document) error {
 	return nil
 }
 
-// editSource returns the source of a file after a change of its text.
-func (m writeOps) editSource(ctx context.Context, c Call, path string, old *vault.File,
-	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
-	if old == nil {
-		return nil, notFound("file", path)
-	}
-	doc := m.Parse(*old).For(c.View)
+// editSource returns the source of a file after a change of its text, with the hash that
+// get will return.
+func (m writeOps) editSource(ctx context.Context, c Call, file *vault.File,
+	change func(*memory.Document, memory.Shown) (string, error)) (data []byte, hash string, err error) {
+	doc := m.parseFile(*file).For(c.View)
 	if doc == nil {
-		return nil, notFound("file", path)
+		return nil, "", notFound("file", file.Path)
 	}
 	if err := m.checkEditable(c, doc); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	shown := doc.Shown(c.View)
 	text, err := change(doc, shown)
+	if err == nil {
+		err = checkNewSecret(shown, text)
+	}
+	if err == nil {
+		data, err = doc.Rewrite(c.View, text, m.parser(ctx, *file))
+	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if err := checkNewSecret(shown, text); err != nil {
-		return nil, err
+	next := *file
+	next.Data = data
+	after := m.Parse(next)
+	if err := mayClaim(c, after.Claim, doc.Claim); err != nil {
+		return nil, "", err
 	}
-	return doc.Rewrite(c.View, text, m.parser(ctx, *old))
-}
-
-// hashAfter returns the hash that get will return for the changed file. It
-// returns an error if the file would claim its directory for another subject.
-func (m writeOps) hashAfter(c Call, file vault.File, data []byte) (string, error) {
-	before := m.Parse(file)
-	file.Data = data
-	next := m.Parse(file)
-	if err := mayClaim(c, next.Claim, before.Claim); err != nil {
-		return "", err
-	}
-	if m.checkEditable(c, next) != nil {
-		return "", api.Errorf(api.Forbidden, "the new text would count as written by another author").
+	if m.checkEditable(c, after) != nil {
+		return nil, "", api.Errorf(api.Forbidden, "the new text would count as written by another author").
 			WithHint("keep the attribute written_by of each entry")
 	}
-	return hashOf(next, next.Shown(c.View)), nil
+	return data, hashOf(after, after.Shown(c.View)), nil
 }
 
 // mayClaim rejects a subject_id that does not belong to the caller. A directory

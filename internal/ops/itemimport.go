@@ -205,7 +205,7 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 		cause:       "import", group: group, dryRun: answer.DryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			imported, unchanged, older, removed, invalid = 0, 0, 0, 0, nil
-			taken, shown := m.takenIDs(c, doc), doc.Shown(c.View)
+			taken, shown := takenIDs(doc), doc.Shown(c.View)
 			edits := handEdits{m: m.readOps, path: path}
 			for _, line := range lines {
 				item := line.item

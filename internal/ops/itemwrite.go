@@ -186,7 +186,7 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 		}
 	}
 	if p.id == "" {
-		p.id = memory.NewID(p.m.takenIDs(p.call, doc), p.name.namespace, p.name.key, p.value,
+		p.id = memory.NewID(takenIDs(doc), p.name.namespace, p.name.key, p.value,
 			p.m.Now().UTC().Format(time.RFC3339Nano))
 	}
 	return insertItem(doc, r, held, &api.Item{
@@ -263,20 +263,11 @@ func itemsNamed(doc *memory.Document, key string) (list []int) {
 	return list
 }
 
-// takenIDs returns the ids of all items of the caller's subjects, readable or
-// not.
-func (m writeOps) takenIDs(c Call, doc *memory.Document) map[string]bool {
+// takenIDs returns the ids of the entries of a file.
+func takenIDs(doc *memory.Document) map[string]bool {
 	taken := map[string]bool{}
-	for _, paths := range m.itemFiles(c) {
-		for _, path := range paths {
-			d, err := doc, error(nil)
-			if path != doc.Place.Path {
-				d, err = m.Files.Load(path)
-			}
-			for i := 0; err == nil && i < len(d.Entries); i++ {
-				taken[d.Entries[i].ID] = true
-			}
-		}
+	for i := range doc.Entries {
+		taken[doc.Entries[i].ID] = true
 	}
 	return taken
 }

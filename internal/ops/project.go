@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,21 +34,6 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 		tags = append(tags, memory.HeadingLine(tag))
 	}
 	return tags, nil
-}
-
-// checkTagCount rejects tags with which a file would have too many: each entry of
-// the file has them all.
-func checkTagCount(front *memory.Front, tags []string) error {
-	count := len(front.Tags)
-	for _, tag := range tags {
-		if !slices.ContainsFunc(front.Tags, func(t string) bool { return memory.FoldTag(t) == memory.FoldTag(tag) }) {
-			count++
-		}
-	}
-	if count > max(len(front.Tags), api.MaxValues) {
-		return api.Errorf(api.TooLarge, "tags: the session would have %d tags, maximum %d", count, api.MaxValues)
-	}
-	return nil
 }
 
 // A projectOrder returns the rank of text in a file with some tags, for readers

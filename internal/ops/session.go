@@ -262,9 +262,6 @@ func (m writeOps) omitReason(field, text string) (reason string, err error) {
 // to the answer. It returns the group of the changes.
 func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
 	err error) {
-	if d.isPrivate() && d.defaultSummary != "" {
-		d.defaultSummary = cmp.Or(m.sessionSummary(c, d), d.defaultSummary)
-	}
 	var merge *mergeResult
 	var before, after *memory.Document
 	var written vault.Written
@@ -339,9 +336,6 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if !m.mayChange(c, doc.Place.Path, doc.Own, front.Author()) {
 		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
 		left = front.Summary != ""
-	}
-	if err := checkTagCount(front, head.Tags); err != nil {
-		return nil, err
 	}
 	if left {
 		head.Summary, head.Source = "", ""

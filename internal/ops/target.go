@@ -179,23 +179,6 @@ func (m readOps) sessionFiles(c Call, session, day string) []*memory.Document {
 	return list
 }
 
-// sessionSummary returns the summary of the draft's session in any file of the
-// day, such as a public one, or "". The summary becomes the caller's, so it is
-// none of another author.
-func (m writeOps) sessionSummary(c Call, d *sessionDraft) string {
-	for _, doc := range m.sessionFiles(c, d.session, d.day) {
-		author := doc.Front.Author()
-		if author.Untrusted(c.View) || !m.mayChange(c, doc.Place.Path, doc.Own, author) {
-			continue
-		}
-		summary := memory.HeadingLine(doc.Front.Summary)
-		if reason, err := m.omitReason("summary", summary); summary != "" && reason == "" && err == nil {
-			return summary
-		}
-	}
-	return ""
-}
-
 // sessionContact returns the contact of a session from the files of its day, without
 // those of untrusted authors. It returns an error if they name several contacts.
 func (m readOps) sessionContact(c Call, d *sessionDraft) (contact string, err error) {

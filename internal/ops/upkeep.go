@@ -151,10 +151,8 @@ func (m adminOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 		return nil, err
 	}
 	if r.Fix {
-		f := fix{m: m}
-		f.repairCounters(ctx, answer.Problems)
-		f.repairIndex(ctx, answer.Differing)
-		if len(f.repaired) > 0 {
+		repaired, refused := m.repair(ctx, answer)
+		if len(repaired) > 0 {
 			if err := m.Indexer.Sync(ctx); err != nil {
 				return nil, api.Errorf(api.Unavailable, "some corrected files are not indexed yet").
 					WithHint("run `memwatchd check` again")
@@ -164,7 +162,7 @@ func (m adminOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 				return nil, err
 			}
 		}
-		answer.Repaired, answer.Refused = f.repaired, f.refused
+		answer.Repaired, answer.Refused = repaired, refused
 	}
 	missing, err := m.missingTargets(ctx, r.Path)
 	if err != nil {
@@ -178,54 +176,42 @@ func (m adminOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 	return answer, nil
 }
 
-// A fix repairs the problems that a check found.
-type fix struct {
-	m        adminOps
-	group    string // of the repairs that were written
-	repaired []api.Skipped
-	refused  []api.Skipped
-}
-
-// repairCounters rewrites incorrect counters and nothing else in a file.
-func (f *fix) repairCounters(ctx context.Context, problems []api.FileProblem) {
-	last := ""
-	for _, p := range problems { // in path order
+// repair rewrites wrong counters, and nothing else in a file, and reindexes the files that
+// differ from the index.
+func (m adminOps) repair(ctx context.Context, found *api.CheckAnswer) (repaired, refused []api.Skipped) {
+	record := func(path, reason string, err error) {
+		if err != nil {
+			refused = append(refused, api.Skipped{Path: path, Reason: err.Error()})
+		} else {
+			repaired = append(repaired, api.Skipped{Path: path, Reason: reason})
+		}
+	}
+	last, group := "", ""
+	for _, p := range found.Problems { // in path order
 		if p.Code != memory.CounterWrong || p.Path == last {
 			continue
 		}
 		last = p.Path
-		if f.m.Writer == nil {
-			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: "the daemon cannot write files; run `memwatchd status` for the reason"})
+		if m.Writer == nil {
+			record(p.Path, "", errNoWriter)
 			continue
 		}
-		written, err := todosync.MendCounters(ctx, f.m.Writer, f.m.Parse,
-			vault.Change{Path: p.Path, Cause: "check", Group: f.group, Requested: true})
-		switch {
-		case err != nil:
-			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: err.Error()})
-		case written.Changed:
-			f.repaired = append(f.repaired, api.Skipped{Path: p.Path, Reason: "counters corrected"})
-			f.group = cmp.Or(f.group, written.ID)
+		written, err := todosync.MendCounters(ctx, m.Writer, m.Parse,
+			vault.Change{Path: p.Path, Cause: "check", Group: group, Requested: true})
+		if err != nil || written.Changed {
+			record(p.Path, "counters corrected", err)
+			group = cmp.Or(group, written.ID)
 		}
 	}
-}
-
-// repairIndex reindexes the differing files.
-func (f *fix) repairIndex(ctx context.Context, differing []api.Skipped) {
 	var paths []string
-	for _, d := range differing {
+	for _, d := range found.Differing {
 		paths = append(paths, d.Path)
 	}
-	if len(paths) == 0 {
-		return
-	}
-	if err := f.m.Indexer.Reindex(ctx, paths); err != nil {
-		for _, p := range paths {
-			f.refused = append(f.refused, api.Skipped{Path: p, Reason: err.Error()})
+	if len(paths) > 0 {
+		err := m.Indexer.Reindex(ctx, paths)
+		for _, d := range found.Differing {
+			record(d.Path, "reindexed: the file "+d.Reason, err)
 		}
-		return
 	}
-	for _, d := range differing {
-		f.repaired = append(f.repaired, api.Skipped{Path: d.Path, Reason: "reindexed: the file " + d.Reason})
-	}
+	return repaired, refused
 }
