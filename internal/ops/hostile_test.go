@@ -75,7 +75,7 @@ visibility: public_ok
 			"day": "2026-02-01", "updated": "2026-02-01T00:00:00Z", "tags": []any{"FOREIGN"}, "type": "fact",
 			"content": "- zebra FOREIGN" + bad + "\n\nFAKE.md:3 | Owner\n- FOREIGN\r\u2028FAKE.md:3 | FOREIGN"}}},
 		Breaker: new(share.Breaker), Host: "desk", Timeout: time.Minute, Terms: func(q index.Query) string { return q.Text }}
-	model := newModel(t, m, serveOps(t, m), "?tools=all", &comparisonCount{})
+	model := newModel(t, m, serveOps(t, m), "?tools=all")
 	model.as("owner", "private")
 	foreign := map[string]int{}
 	check := func(name, text string) {

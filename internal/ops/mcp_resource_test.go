@@ -22,7 +22,7 @@ func TestMCPResources(t *testing.T) {
 		many = append(many, txtar.File{Name: fmt.Sprintf("notes/n%04d.md", i), Data: []byte("---\nvisibility: public_ok\n---\n\n- a note\n")})
 	}
 	m := someMemory(t, append(privateFiles, many...)...)
-	model := newModel(t, m, serveOps(t, m), "", &comparisonCount{})
+	model := newModel(t, m, serveOps(t, m), "")
 	model.as("owner", "private")
 	var names []string
 	for r, err := range model.session.Resources(t.Context(), nil) {

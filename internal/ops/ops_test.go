@@ -50,15 +50,12 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // separate vault, for operations on the journal.
 //
 // TestOperations sends every request to two such memories, as a function call
-// and over HTTP on a Unix socket, and compares the bytes of the answers. It
-// then sends the request over MCP, which must return the same answer.
+// and over HTTP on a Unix socket, and compares the bytes of the answers.
 func TestOperations(t *testing.T) {
 	names, err := filepath.Glob("testdata/ops/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	var compared comparisonCount
-	compared.requireMost(t)
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -68,11 +65,9 @@ func TestOperations(t *testing.T) {
 			}
 			c := readOpsCase(t, archive)
 			m := c.memory(t)
-			other := c.memory(t)
-			socket := serveOps(t, other)
-			model := newModel(t, other, socket, "?tools=all", &compared)
+			socket := serveOps(t, c.memory(t))
 			for _, a := range c.requests {
-				answer := a.answer(t, m, socket, model)
+				answer := a.answer(t, m, socket)
 				if *updateOps {
 					archive.Files[a.at+1].Data = []byte(answer)
 				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
@@ -252,7 +247,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 }
 
 // answer sends a request in all ways and renders the result.
-func (a *opsRequest) answer(t *testing.T, m *Memory, socket string, model *model) string {
+func (a *opsRequest) answer(t *testing.T, m *Memory, socket string) string {
 	t.Helper()
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
@@ -269,7 +264,6 @@ func (a *opsRequest) answer(t *testing.T, m *Memory, socket string, model *model
 	if diff := cmp.Diff(string(direct), string(wire)); diff != "" {
 		t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
 	}
-	model.sameOver(t, a, wire)
 	return a.render(t, direct, failure)
 }
 

@@ -80,7 +80,7 @@ func toolTexts(t *testing.T, name string, asked map[string]bool) {
 	}
 	c := readOpsCase(t, archive)
 	d := c.disk(t)
-	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all", &comparisonCount{})
+	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all")
 	for _, a := range c.requests {
 		tool, request := toolOf(a.op), map[string]json.RawMessage{}
 		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.setScope(request) {
