@@ -41,6 +41,7 @@ type WriteRecord struct {
 	Session string `json:"session,omitempty"` // of the program
 
 	Automatic bool       `json:"automatic,omitempty"` // made by the daemon without a request
+	External  bool       `json:"external,omitempty"`  // made by another program
 	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is no longer stored
 	Hunks     []DiffHunk `json:"hunks"`
 	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
@@ -99,7 +100,12 @@ func (a *JournalAnswer) render(t *Text) {
 }
 
 // by returns the program that requested a change, if known.
-func (w *WriteRecord) by() string { return textIf(w.Program != "", "by "+w.Program) }
+func (w *WriteRecord) by() string {
+	if w.External {
+		return "by another program"
+	}
+	return textIf(w.Program != "", "by "+w.Program)
+}
 
 // render adds undone changes as the resulting differences, and refused ones with their
 // place only.

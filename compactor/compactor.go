@@ -31,9 +31,9 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Files loads memory files in their current or last known state. An error
@@ -203,7 +203,7 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 	}
 	if r.DryRun {
 		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil {
-			plan.Hunks = journal.Hunks(doc.Source, text)
+			plan.Hunks = diff.Hunks(doc.Source, text)
 		}
 		return nil
 	}

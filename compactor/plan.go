@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A Plan lists the entries to remove from one file, with reasons.
 type Plan struct {
 	api.CompactPlan
-	Hunks []journal.Hunk // of a dry run: the diff of the file
+	Hunks []diff.Hunk // of a dry run: the diff of the file
 
 	steps []step // to remove entries, in the order of lines
 }

@@ -23,26 +23,43 @@ func contentChange(path, text string) Change {
 
 func anyRecord(journal.Record) bool { return true }
 
-func hunkContains(text string) func(journal.Record, journal.Hunk) bool {
-	return func(_ journal.Record, h journal.Hunk) bool {
-		return slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool { return bytes.Contains(b, []byte(text)) })
+// linesWith returns a function that finds the lines with a text.
+func linesWith(text string) func(journal.Record, []byte) [][2]int {
+	return func(_ journal.Record, data []byte) (found [][2]int) {
+		for i, line := range strings.Split(string(data), "\n") {
+			if strings.Contains(line, text) {
+				found = append(found, [2]int{i + 1, i + 1})
+			}
+		}
+		return found
 	}
 }
 
-// TestJournalForgets checks that forgotten text is in no file of the journal,
-// and that the other hunks of a change stay.
+// TestJournalForgets checks that forgotten text is in no version in the journal, that the
+// changes of this text cannot be undone, and that all others can.
 func TestJournalForgets(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "one\n2\n3\n4\n5\n6\n7\n8\n9\nend\n"})
-	changed, err := w.Write(t.Context(), contentChange("a.md", "secret\n2\n3\n4\n5\n6\n7\n8\n9\nover\n"))
+	first := "one\n2\n3\n4\n5\n6\n7\n8\n9\nend\n"
+	w := newWriter(t, map[string]string{"a.md": first})
+	var ids []string
+	write := func(path, text string) {
+		t.Helper()
+		written, err := w.Write(t.Context(), contentChange(path, text))
+		must(t, err)
+		ids = append(ids, written.ID)
+	}
+	write("a.md", strings.Replace(first, "one\n", "one\nsecret\n", 1))
+	write("a.md", strings.Replace(first, "one\n", "one\nsecret\nneighbor\n", 1))
+	write("b.md", "b\n")
+	c := contentChange("a.md", strings.Replace(first, "one\n", "one\nneighbor\n", 1))
+	c.Secret = true
+	_, err := w.Write(t.Context(), c)
 	must(t, err)
-	other, err := w.Write(t.Context(), contentChange("b.md", "b\n"))
-	must(t, err)
-	must(t, w.Journal.Forget(func(r journal.Record) bool { return r.Path == "b.md" }, hunkContains("secret")))
+	must(t, w.Journal.Forget(func(r journal.Record) bool { return r.Path == "b.md" }, linesWith("secret")))
 	if !journalHolds(t, w.Journal, "secret") {
 		t.Error("the text of another file is forgotten")
 	}
 	for range 2 { // repetition is harmless
-		must(t, w.Journal.Forget(anyRecord, hunkContains("secret")))
+		must(t, w.Journal.Forget(anyRecord, linesWith("secret")))
 	}
 	again, err := journal.Open(w.Journal.Dir, time.Hour)
 	must(t, err)
@@ -50,56 +67,55 @@ func TestJournalForgets(t *testing.T) {
 		t.Error(p)
 	}
 	for _, j := range []*journal.Journal{w.Journal, again} {
-		r, err := j.Get(changed.ID)
-		must(t, err)
-		if !r.Forgotten || len(r.Hunks) != 2 || string(r.Hunks[1].New) != "over\n" {
-			t.Errorf("%+v", r)
+		for i, forgotten := range []bool{true, false, false} {
+			if r, err := j.Get(ids[i]); err != nil || r.Forgotten != forgotten {
+				t.Errorf("%+v, %v", r, err)
+			}
 		}
 		if journalHolds(t, j, "secret") {
 			t.Error("the text is still there")
 		}
 	}
 	u := &Undoer{w}
-	undone, err := u.Undo(t.Context(), changed.ID, false)
+	undone, err := u.Undo(t.Context(), ids[0], false)
 	must(t, err)
 	if len(undone) != 1 || undone[0].Err == nil || !strings.Contains(undone[0].Err.Error(), "forgotten") {
 		t.Errorf("%+v", undone)
 	}
-	if undone, err := u.Undo(t.Context(), other.ID, false); err != nil || undone[0].Err != nil {
-		t.Errorf("%+v, %v", undone, err)
+	for _, id := range ids[1:] {
+		if undone, err := u.Undo(t.Context(), id, false); err != nil || undone[0].Err != nil {
+			t.Errorf("%+v, %v", undone, err)
+		}
 	}
+	wantFiles(t, w, map[string]string{"a.md": first})
 }
 
 // journalHolds reports whether the journal contains a text.
 func journalHolds(t *testing.T, j *journal.Journal, text string) bool {
 	t.Helper()
-	for _, known := range j.List(time.Time{}, "", 0) {
-		r, err := j.Get(known.ID)
+	for _, r := range j.List(time.Time{}, "", 0) {
+		before, after, err := j.Contents(r)
 		must(t, err)
-		for _, h := range r.Hunks {
-			if hunkContains(text)(r, h) {
-				return true
-			}
+		if bytes.Contains(before, []byte(text)) || bytes.Contains(after, []byte(text)) {
+			return true
 		}
 	}
 	return false
 }
 
-// TestForgetDamaged checks that Forget reports unreadable records and
-// still removes the text from the others.
+// TestForgetDamaged checks that Forget reports unreadable versions and still removes the
+// text from the others.
 func TestForgetDamaged(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "one\n"})
-	first, err := w.Write(t.Context(), contentChange("a.md", "secret 1\n"))
+	w := newWriter(t, nil)
+	_, err := w.Write(t.Context(), contentChange("a.md", "secret 1\n"))
 	must(t, err)
 	second, err := w.Write(t.Context(), contentChange("b.md", "secret 2\n"))
 	must(t, err)
-	path := filepath.Join(w.Journal.Dir, first.ID+".json")
-	data, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, append(bytes.TrimSuffix(data, []byte("\n")), "x\n"...), 0o600))
-	err = w.Journal.Forget(anyRecord, hunkContains("secret"))
+	path := filepath.Join(w.Journal.Dir, "versions", journal.Digest([]byte("secret 1\n"))[:32])
+	must(t, os.WriteFile(path, []byte("x"), 0o600))
+	err = w.Journal.Forget(anyRecord, linesWith("secret"))
 	r, failed := w.Journal.Get(second.ID)
-	if err == nil || !strings.Contains(err.Error(), first.ID) || failed != nil || !r.Forgotten {
+	if err == nil || !strings.Contains(err.Error(), "damaged") || failed != nil || !r.Forgotten {
 		t.Errorf("%v; %+v, %v", err, r, failed)
 	}
 }
@@ -115,7 +131,7 @@ func TestSecretChange(t *testing.T) {
 	wantFiles(t, w, map[string]string{"a.md": "one\ntwo\n"})
 	r, err := w.Journal.Get(written.ID)
 	must(t, err)
-	if r.Hunks != nil || !r.Forgotten {
+	if before, after, err := w.Journal.Contents(r); before != nil || after != nil || err != nil || !r.Forgotten {
 		t.Errorf("%+v", r)
 	}
 	u := &Undoer{w}

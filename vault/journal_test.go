@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 func changeOf(path, before, after string) journal.Record {
 	return journal.Record{
 		Path: path, Cause: "todo", Before: journal.Digest([]byte(before)), After: journal.Digest([]byte(after)),
-		Hunks: journal.Hunks([]byte(before), []byte(after)),
+		Old: []byte(before), New: []byte(after),
 	}
 }
 
@@ -82,7 +81,6 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	if got := again.Problems(); len(got) > 0 {
 		t.Errorf("problems: %q", got)
 	}
-	begun.Hunks = nil
 	if diff := cmp.Diff([]journal.Record{begun}, again.Pending()); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
 	}
@@ -246,9 +244,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flipped := bytes.Replace(text, []byte(`"old":"`), []byte(`"old":"A`), 1)
 	for path, data := range map[string][]byte{
-		file(0):                        flipped, // detected by Get
 		file(1):                        nil,
 		file(2):                        text[:20],
 		filepath.Join(dir, "notes"):    []byte("mine"),
@@ -274,9 +270,6 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	}
 	if got := joinIDs(again.List(time.Time{}, "", 0)); got != r[0].ID {
 		t.Errorf("list: %s", got)
-	}
-	if _, err := again.Get(r[0].ID); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("get of a damaged one: %v", err)
 	}
 	want := slices.DeleteFunc(before, func(name string) bool { return name == filepath.Base(draft) })
 	if got := listNames(t, dir); !slices.Equal(got, want) {

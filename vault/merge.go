@@ -218,12 +218,8 @@ func (m *Merger) versions(path string, now []byte) (list [][]byte) {
 		if r.After != digest || r.FilePath() != path || len(list) == maxVersions {
 			continue
 		}
-		whole, err := m.Writer.Journal.Get(r.ID)
-		if err != nil || whole.Forgotten {
-			return list
-		}
-		old, ok := reverseExactly(now, whole)
-		if !ok {
+		old, err := m.Writer.Journal.Version(r.Before)
+		if err != nil || r.Forgotten {
 			return list
 		}
 		switch {

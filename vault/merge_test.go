@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 const copyPath = "memory/2026-02-05.sync-conflict-20260205-120000-ABCDEFG.md"
@@ -268,11 +266,9 @@ func TestMergesLoseNothing(t *testing.T) {
 				if record.ID == last {
 					break
 				}
-				whole, err := w.Journal.Get(record.ID)
+				old, _, err := w.Journal.Contents(record)
 				must(t, err)
-				for _, h := range whole.Hunks {
-					addLines(known, h.Old)
-				}
+				addLines(known, old)
 			}
 			for line := range linesOf(before) {
 				if !known[line] {
@@ -341,8 +337,8 @@ func linesOf(files map[string]string) map[string]bool {
 
 // addLines adds the lines of a text, without their ends.
 func addLines(lines map[string]bool, text []byte) {
-	for _, line := range journal.SplitLines(text) {
-		lines[string(bytes.TrimRight(line, "\r\n"))] = true
+	for line := range strings.Lines(string(text)) {
+		lines[strings.TrimRight(line, "\r\n")] = true
 	}
 }
 

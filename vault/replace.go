@@ -259,7 +259,7 @@ func newRecord(c *Change, temp string, before, after []byte) journal.Record {
 		Automatic: !c.Requested, Program: c.program.name, Session: c.program.session,
 	}
 	if !c.Secret {
-		r.Hunks = c.prepared.hunksOf(before, after)
+		r.Old, r.New = before, after
 	}
 	return r
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // turns holds a semaphore for each key in use. Waiters for a key are served in
@@ -106,10 +105,9 @@ func (w *Writer) takeTurn(ctx context.Context, c *Change) (release func(), err e
 
 // A preparedEdit is the result of Edit for one version of a file.
 type preparedEdit struct {
-	old   *File // nil if there was no file
-	data  []byte
-	err   error
-	hunks []journal.Hunk // nil if they are not known yet
+	old  *File // nil if there was no file
+	data []byte
+	err  error
 }
 
 // prepareEdit calls Edit for the current version of the file before the change
@@ -127,26 +125,7 @@ func (w *Writer) prepareEdit(c *Change) {
 		return
 	}
 	p.data, p.err = w.runEdit(c, p.old)
-	if p.err == nil && p.data != nil && c.Requested && !c.Secret {
-		p.hunks = journal.Hunks(p.source(), p.data)
-	}
 	c.prepared = p
-}
-
-// source returns the content of the version; nil if there was no file.
-func (p *preparedEdit) source() []byte {
-	if p.old == nil {
-		return nil
-	}
-	return p.old.Data
-}
-
-// hunksOf returns the hunks of a change, which may have been prepared.
-func (p *preparedEdit) hunksOf(before, after []byte) []journal.Hunk {
-	if p != nil && p.hunks != nil && bytes.Equal(p.source(), before) && bytes.Equal(p.data, after) {
-		return p.hunks
-	}
-	return journal.Hunks(before, after)
 }
 
 // isFor reports whether the result was prepared for a version of the file.

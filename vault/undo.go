@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -20,7 +18,7 @@ type Undoer struct{ Writer *Writer }
 
 // An UndoResult is the result of undoing one change.
 type UndoResult struct {
-	Record journal.Record // the change with its hunks
+	Record journal.Record // the change
 	By     string         // ID of the change that undid it, or ""
 	Err    error          // why the change cannot be undone
 }
@@ -48,33 +46,92 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 
 // Again makes the change with the given ID again, if another program removed its text.
 // See [Repeat].
-func (u *Undoer) Again(ctx context.Context, layout *memory.Layout, id string, dry bool) (UndoResult, error) {
-	r, err := u.Writer.Journal.Get(id)
+func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, error) {
+	r, before, after, err := u.contents(id)
 	if err != nil {
 		return UndoResult{}, err
 	}
-	repeat := func(old *File) ([]byte, error) {
-		if old == nil {
-			return Repeat(nil, 0, r)
-		}
-		front := layout.Parse(old.Path, old.Data, memory.Meta{}).Front.Span
-		return Repeat(old.Data, bytes.Count(old.Data[:front.End], []byte("\n")), r)
-	}
-	var written Written
-	if dry {
-		var file File
-		file, err = u.Writer.Vault.Read(r.FilePath())
-		if err == nil {
-			_, err = repeat(&file)
-		}
-	} else {
-		written, err = u.Writer.Write(ctx, Change{Path: r.FilePath(), Cause: r.Cause, Reason: "again, after another program removed it",
-			Requested: true, Edit: repeat})
-	}
-	if err == nil && !dry && !written.Changed {
+	repeat := func(now []byte) ([]byte, error) { return Repeat(now, r, before, after) }
+	by, err := u.merge(ctx, dry, Change{Path: r.FilePath(), Cause: r.Cause,
+		Reason: "again, after another program removed it"}, repeat)
+	if err == nil && !dry && by == "" {
 		err = &ConflictError{r.ID, r.FilePath(), "the file has the text already"}
 	}
-	return UndoResult{Record: r, By: written.ID, Err: err}, nil
+	return UndoResult{Record: r, By: by, Err: err}, nil
+}
+
+// Restore gives a file the content that it had before the change with the given ID,
+// which is one of those of the path. Later changes stay, except for those that overlap
+// the change and the ones before them.
+func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoResult, error) {
+	r, before, _, err := u.contents(id)
+	if err == nil && r.FilePath() != path {
+		err = fmt.Errorf("journal %q: %w", id, journal.ErrNoRecord)
+	}
+	if err != nil {
+		return UndoResult{}, err
+	}
+	later := u.Writer.Journal.ListAll(r.Time, path, 0)
+	slices.Reverse(later)
+	later = later[max(0, slices.IndexFunc(later, func(l journal.Record) bool { return l.ID == r.ID })):]
+	result := UndoResult{Record: r}
+	result.By, result.Err = u.merge(ctx, dry, Change{Path: path, Cause: "undo", Reason: "version " + r.ID + " restored"},
+		func(now []byte) (text []byte, err error) {
+			switch {
+			case before == nil:
+				return nil, &ConflictError{r.ID, path, "this change created the file"}
+			case now == nil:
+				return before, nil
+			}
+			for _, l := range later {
+				if _, after, contentErr := u.Writer.Journal.Contents(l); contentErr == nil {
+					l.Before, l.Forgotten = r.Before, l.Forgotten || r.Forgotten
+					text, err = Reverse(now, l, before, after)
+					if err == nil {
+						break
+					}
+				} else if err == nil {
+					err = contentErr
+				}
+			}
+			return text, err
+		})
+	return result, nil
+}
+
+// contents returns the change with the given ID, and the contents before and after it.
+func (u *Undoer) contents(id string) (r journal.Record, before, after []byte, err error) {
+	r, err = u.Writer.Journal.Get(id)
+	if err == nil {
+		before, after, err = u.Writer.Journal.Contents(r)
+	}
+	return r, before, after, err
+}
+
+// merge writes a merge of the present content of a file, and returns the ID of the change.
+// If dry is true, it only computes the merge.
+func (u *Undoer) merge(ctx context.Context, dry bool, c Change, text func(now []byte) ([]byte, error)) (string, error) {
+	if dry {
+		now, err := (&plannedFiles{u.Writer, nil}).readFile(c.Path)
+		if err == nil {
+			_, err = text(now)
+		}
+		return "", err
+	}
+	c.Requested = true
+	c.Edit = func(old *File) ([]byte, error) {
+		var now []byte
+		if old != nil {
+			now = old.Data
+		}
+		data, err := text(now)
+		if err == nil && data == nil && old != nil {
+			err = ErrRemove
+		}
+		return data, err
+	}
+	written, err := u.Writer.Write(ctx, c)
+	return written.ID, err
 }
 
 // UndoSince is [Undoer.Undo] for all changes since a time and their groups, or with a
@@ -104,7 +161,7 @@ func (u *Undoer) undoRecords(ctx context.Context, groups map[string]bool, dry bo
 
 type undoPlan struct {
 	writer  *Writer
-	records []journal.Record  // the changes to reverse, with their hunks, newest first
+	records []journal.Record  // the changes to reverse, newest first
 	failed  map[string]bool   // groups with a change that cannot be reversed
 	errs    map[string]error  // the reasons, by ID
 	by      map[string]string // the undoing changes, by ID; nil before apply
@@ -117,7 +174,7 @@ func (p *undoPlan) selectRecords(records []journal.Record) {
 	for {
 		before := len(p.failed)
 		p.records = nil
-		chosen, undone, files := map[string]bool{}, map[string]bool{}, plannedFiles{p.writer.Vault, map[string][]byte{}}
+		chosen, undone, files := map[string]bool{}, map[string]bool{}, plannedFiles{p.writer, map[string][]byte{}}
 		for _, r := range records {
 			chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
 		}
@@ -125,18 +182,14 @@ func (p *undoPlan) selectRecords(records []journal.Record) {
 			if p.failed[r.Group] || undone[r.ID] {
 				continue
 			}
-			whole, err := p.writer.Journal.Get(r.ID)
-			if err == nil {
-				err = files.reverseChange(whole)
-			}
-			if err != nil {
+			if err := files.reverseChange(r); err != nil {
 				p.failed[r.Group] = true
 				if !containsAll(chosen, r.Undoes) { // otherwise the requested state is reached already
 					p.errs[r.ID] = err
 				}
 				continue
 			}
-			p.records = append(p.records, whole)
+			p.records = append(p.records, r)
 			for _, id := range r.Undoes {
 				undone[id] = false
 			}
@@ -153,7 +206,7 @@ func containsAll(set map[string]bool, ids []string) bool {
 
 // plannedFiles are files in the state that a plan gives them.
 type plannedFiles struct {
-	vault *Vault
+	*Writer
 	known map[string][]byte
 }
 
@@ -161,7 +214,7 @@ func (f *plannedFiles) readFile(path string) ([]byte, error) {
 	if data, ok := f.known[path]; ok {
 		return data, nil
 	}
-	file, err := f.vault.Read(path)
+	file, err := f.Vault.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -172,7 +225,7 @@ func (f *plannedFiles) reverseChange(r journal.Record) error {
 	at := r.FilePath()
 	data, err := f.readFile(at)
 	if err == nil {
-		data, err = Reverse(data, r)
+		data, err = f.reverse(data, r)
 	}
 	if err != nil {
 		return err
@@ -189,6 +242,15 @@ func (f *plannedFiles) reverseChange(r journal.Record) error {
 	f.known[at] = nil
 	f.known[r.Path] = data
 	return nil
+}
+
+// reverse is [Reverse] with the contents in the journal.
+func (w *Writer) reverse(now []byte, r journal.Record) ([]byte, error) {
+	before, after, err := w.Journal.Contents(r)
+	if err != nil {
+		return nil, err
+	}
+	return Reverse(now, r, before, after)
 }
 
 // apply reverses the planned changes on disk. It combines the changes of one
@@ -228,7 +290,7 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 			}
 			for _, r := range step {
 				var err error
-				data, err = Reverse(data, r)
+				data, err = p.writer.reverse(data, r)
 				if err != nil {
 					return nil, err
 				}
@@ -254,19 +316,15 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 // listResults returns the result of each change. It omits changes that were
 // undone before, and changes whose undo was reversed along with them.
 func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
-	whole, reasons := map[string]journal.Record{}, map[string]bool{} // by ID; by group
+	planned, reasons := map[string]bool{}, map[string]bool{} // by ID; by group
 	for _, r := range p.records {
-		whole[r.ID] = r
+		planned[r.ID] = true
 	}
 	for _, r := range records {
 		reasons[r.Group] = reasons[r.Group] || p.errs[r.ID] != nil
 	}
 	var list []UndoResult
 	for _, r := range records {
-		planned, ok := whole[r.ID]
-		if ok {
-			r = planned
-		}
 		u := UndoResult{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
 		if u.By != "" {
 			u.Record.State = journal.StateUndone
@@ -274,103 +332,40 @@ func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
 		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != journal.StateUndone {
 			u.Err = &ConflictError{r.ID, r.FilePath(), "another change of the same group cannot be undone"}
 		}
-		if u.Err != nil || u.By != "" || ok && p.by == nil {
+		if u.Err != nil || u.By != "" || planned[r.ID] && p.by == nil {
 			list = append(list, u)
 		}
 	}
 	return list
 }
 
-// undoSteps divides changes, sorted newest first, into steps. A step is changes
-// of one file, or one change that moved a file.
+// undoSteps divides changes, sorted newest first, into steps. A step is changes of one
+// file, or one change that moved a file.
 //
-// The order of files matters. Text moved between files is written to the target
-// before it is removed from the source, so that it always exists somewhere; an
-// undo must therefore start with the last change. undoSteps merges the orders
-// of all groups as far as they agree. Where they conflict, it begins a new
-// sequence for the older changes.
-func undoSteps(records []journal.Record) [][]journal.Record {
-	var all [][]journal.Record
-	w := undoBatch{}
-	flush := func() {
-		all = append(all, w.steps()...)
-		w = undoBatch{}
+// Text moved between files is written to the target before it is removed from the source,
+// so the file whose oldest change is the newest comes first: then the text always exists
+// somewhere.
+func undoSteps(records []journal.Record) (steps [][]journal.Record) {
+	from := 0 // the first step after the last move
+	sortSteps := func() {
+		slices.SortStableFunc(steps[from:], func(a, b []journal.Record) int {
+			return cmp.Compare(b[len(b)-1].ID, a[len(a)-1].ID)
+		})
+		from = len(steps)
 	}
-	for _, group := range groupRecords(records) {
-		if w.add(group) {
-			continue
-		}
-		flush()
-		if w.add(group) {
-			continue
-		}
-		for _, r := range group {
-			all = append(all, []journal.Record{r})
-		}
-	}
-	flush()
-	return all
-}
-
-// groupRecords returns the changes by group, the group of the newest change
-// first.
-func groupRecords(records []journal.Record) [][]journal.Record {
-	var groups [][]journal.Record
-	at := map[string]int{}
 	for _, r := range records {
-		i, ok := at[r.Group]
-		if !ok {
-			i = len(groups)
-			at[r.Group] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], r)
-	}
-	return groups
-}
-
-// An undoBatch is a sequence of changes in which those of each file are reversed
-// together.
-type undoBatch struct {
-	paths   []string // in the order of reversal
-	records []journal.Record
-}
-
-// add adds a group to the wave. It reports false if the group changed files in
-// a conflicting order or moved a file.
-func (w *undoBatch) add(group []journal.Record) bool {
-	if slices.ContainsFunc(group, func(r journal.Record) bool { return r.To != "" }) {
-		return false
-	}
-	paths := slices.Clone(w.paths)
-	at := 0 // insertion point of the group's next file
-	last := ""
-	for _, r := range group {
-		if r.Path == last {
+		if r.To != "" {
+			sortSteps()
+			steps, from = append(steps, []journal.Record{r}), len(steps)+1
 			continue
 		}
-		switch i := slices.Index(paths, r.Path); {
-		case i < 0:
-			paths = slices.Insert(paths, at, r.Path)
-		case i < at:
-			return false
-		default:
-			at = i
+		i := slices.IndexFunc(steps[from:], func(step []journal.Record) bool { return step[0].Path == r.Path })
+		if i < 0 {
+			steps = append(steps, []journal.Record{r})
+		} else {
+			steps[from+i] = append(steps[from+i], r)
 		}
-		at, last = at+1, r.Path
 	}
-	w.paths, w.records = paths, append(w.records, group...)
-	return true
-}
-
-func (w *undoBatch) steps() [][]journal.Record {
-	steps := make([][]journal.Record, len(w.paths))
-	for _, r := range w.records {
-		i := slices.Index(w.paths, r.Path)
-		steps[i] = append(steps[i], r)
-	}
-	for _, step := range steps {
-		slices.SortFunc(step, func(a, b journal.Record) int { return cmp.Compare(b.ID, a.ID) })
-	}
+	sortSteps()
 	return steps
 }

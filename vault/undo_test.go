@@ -224,14 +224,17 @@ func TestUndoKeepsWhatOthersWrote(t *testing.T) {
 func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
 	u := newUndoTest(t, nil)
 	first, second := u.write("", "a/b/one.md", "1\n"), u.write("", "a/two.md", "2\n")
+	third := u.write("", "a/three.md", "3\n")
 	u.saveAsUser("a/two.md", "2\nmine\n")
+	u.saveAsUser("a/three.md", "mine\n")
 	u.undo(first)
-	list, err := u.Undo(t.Context(), second, false)
+	u.undo(second)
+	list, err := u.Undo(t.Context(), third, false)
 	must(t, err)
-	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed after its creation") {
+	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed afterwards") {
 		t.Errorf("got %s", formatResults(list))
 	}
-	u.want("undo", map[string]string{"a/two.md": "2\nmine\n"})
+	u.want("undo", map[string]string{"a/two.md": "mine\n", "a/three.md": "mine\n"})
 }
 
 // TestUndoOfAGroup checks that a group is undone entirely or not at all, in an

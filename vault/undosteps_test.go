@@ -14,11 +14,11 @@ import (
 func TestUndoSteps(t *testing.T) {
 	for _, test := range []struct{ name, records, want string }{
 		{"one file", "g1:a:3 g2:a:2 g3:a:1", "a:3,2,1"},
-		{"files on their own", "g1:a:4 g2:b:3 g3:a:2 g4:b:1", "b:3,1 a:4,2"},
-		{"the archive waits for what came out of it", "g1:a:4 g1:z:3 g2:b:2 g2:z:1", "b:2 a:4 z:3,1"},
+		{"files on their own", "g1:a:4 g2:b:3 g3:a:2 g4:b:1", "a:4,2 b:3,1"},
+		{"the archive waits for what came out of it", "g1:a:4 g1:z:3 g2:b:2 g2:z:1", "a:4 b:2 z:3,1"},
 		{"within a group, too", "g1:a:3 g1:b:2 g1:c:1", "a:3 b:2 c:1"},
-		{"archived, then restored", "g2:z:4 g2:a:3 g1:a:2 g1:z:1", "z:4 a:3 a:2 z:1"},
-		{"there and back in one group", "g1:a:3 g1:z:2 g1:a:1", "a:3 z:2 a:1"},
+		{"archived, then restored", "g2:z:4 g2:a:3 g1:a:2 g1:z:1", "a:3,2 z:4,1"},
+		{"there and back in one group", "g1:a:3 g1:z:2 g1:a:1", "z:2 a:3,1"},
 		{"moved", "g3:a:5 g2:b>c:4 g2:a>b:3 g1:a:2 g0:a:1", "a:5 c:4 b:3 a:2,1"},
 		{"what is older waits for a move", "g2:a:3 g1:x>y:2 g0:a:1", "a:3 y:2 a:1"},
 	} {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/vault/journal"
 	"golang.org/x/sys/unix"
 )
@@ -38,8 +39,9 @@ func writeUntilKilled() {
 		for n := 1; ; n++ {
 			if got, err := w.Write(context.Background(), countingChange(fmt.Sprintf("d/%d.md", n%files), true)); err == nil && got.Changed {
 				r, _ := j.Get(got.ID)
+				before, after, _ := j.Contents(r)
 				var count int
-				fmt.Sscanf(string(r.Hunks[0].New), "count: %d", &count)
+				fmt.Sscanf(string(diff.Hunks(before, after)[0].New), "count: %d", &count)
 				fmt.Println(n%files, count)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/vault/journal"
+	"github.com/memwatchd/memwatchd/internal/diff"
 )
 
 // Limits of the diff of one change and of all diffs in an answer, in bytes.
@@ -18,7 +18,7 @@ const (
 // A differ renders diffs of files up to the size limit of one answer.
 type differ struct{ shown int }
 
-func (d *differ) diffFile(path string, hunks []journal.Hunk) api.FileDiff {
+func (d *differ) diffFile(path string, hunks []diff.Hunk) api.FileDiff {
 	list, truncated := d.hunks(hunks)
 	return api.FileDiff{Path: path, Hunks: list, Truncated: truncated}
 }
@@ -26,13 +26,13 @@ func (d *differ) diffFile(path string, hunks []journal.Hunk) api.FileDiff {
 // Diff returns the diff of one file without credentials, up to the size limit
 // of an answer.
 func Diff(path string, before, after []byte) api.FileDiff {
-	return new(differ).diffFile(path, journal.Hunks(before, after))
+	return new(differ).diffFile(path, diff.Hunks(before, after))
 }
 
 // hunks renders hunks within the limits and reports whether it truncated them. It
 // joins hunks whose context lines overlap or touch; otherwise a diff reader would
 // encounter these lines twice.
-func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated bool) {
+func (d *differ) hunks(hunks []diff.Hunk) (list []api.DiffHunk, truncated bool) {
 	list, room := []api.DiffHunk{}, min(maxDiff, maxDiffs-d.shown)
 	moved := 0 // line offset of the new file
 	for len(hunks) > 0 {
@@ -41,17 +41,17 @@ func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated boo
 			n++
 		}
 		near := hunks[:n]
-		line, diff := hunks[0].Line+moved, formatUnified(near, moved)
-		if len(diff) > room {
-			cut := strings.LastIndexByte(diff[:room], '\n') + 1
+		line, text := hunks[0].Line+moved, formatUnified(near, moved)
+		if len(text) > room {
+			cut := strings.LastIndexByte(text[:room], '\n') + 1
 			if cut > 0 {
-				list = append(list, api.DiffHunk{Line: line, Diff: diff[:cut]})
+				list = append(list, api.DiffHunk{Line: line, Diff: text[:cut]})
 				d.shown += cut
 			}
 			return list, true
 		}
-		list = append(list, api.DiffHunk{Line: line, Diff: diff})
-		room, d.shown = room-len(diff), d.shown+len(diff)
+		list = append(list, api.DiffHunk{Line: line, Diff: text})
+		room, d.shown = room-len(text), d.shown+len(text)
 		for _, h := range near {
 			moved += countLines(h.New) - countLines(h.Old)
 		}
@@ -61,11 +61,11 @@ func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated boo
 }
 
 // hunkEnd returns the old file's line after the text that a hunk replaces.
-func hunkEnd(h journal.Hunk) int { return h.Line + countLines(h.Old) }
+func hunkEnd(h diff.Hunk) int { return h.Line + countLines(h.Old) }
 
 // formatUnified renders hunks with overlapping or adjacent context in the unified
 // format. moved is the line offset of the new file.
-func formatUnified(hunks []journal.Hunk, moved int) string {
+func formatUnified(hunks []diff.Hunk, moved int) string {
 	var b strings.Builder
 	before, after := 0, 0
 	write := func(mark byte, text []byte) {
@@ -106,8 +106,8 @@ func formatUnified(hunks []journal.Hunk, moved int) string {
 
 // firstLines returns at most n lines of a text.
 func firstLines(text []byte, n int) []byte {
-	lines := journal.SplitLines(text)
-	return bytes.Join(lines[:min(max(n, 0), len(lines))], nil)
+	lines := diff.SplitLines(text)
+	return []byte(strings.Join(lines[:min(max(n, 0), len(lines))], ""))
 }
 
 // formatRange formats a line range of a file. An empty range starts at the line before
@@ -119,4 +119,4 @@ func formatRange(from, n int) string {
 	return fmt.Sprintf("%d,%d", from, n)
 }
 
-func countLines(text []byte) int { return len(journal.SplitLines(text)) }
+func countLines(text []byte) int { return len(diff.SplitLines(text)) }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/vault/journal"
+	"github.com/memwatchd/memwatchd/internal/diff"
 )
 
 // TestDiffApplies checks that a diff, applied line by line, turns the old text
@@ -39,7 +39,7 @@ func TestDiffApplies(t *testing.T) {
 		if r.IntN(3) == 0 {
 			is = strings.TrimSuffix(is, "\n")
 		}
-		hunks, _ := new(differ).hunks(journal.Hunks([]byte(was), []byte(is)))
+		hunks, _ := new(differ).hunks(diff.Hunks([]byte(was), []byte(is)))
 		got, err := applyHunks(was, hunks)
 		if err != nil || got != is {
 			t.Fatalf("%v: %q to %q\nbecomes %q by\n%v", err, was, is, got, hunks)
@@ -116,8 +116,8 @@ func TestDiffInsideKey(t *testing.T) {
 		lines[13] = line()
 		after := key()
 		var d differ
-		w := d.wrote(journal.Record{Hunks: journal.Hunks([]byte(before), []byte(after))})
-		shown[fmt.Sprint(Diff("a.md", []byte(before), []byte(after)).Hunks, w.Hunks)] = true
+		hunks, _ := d.hunks(diff.Hunks([]byte(before), []byte(after)))
+		shown[fmt.Sprint(Diff("a.md", []byte(before), []byte(after)).Hunks, hunks)] = true
 	}
 	if len(shown) != 1 {
 		t.Errorf("the diffs depend on the key: %v", slices.Sorted(maps.Keys(shown)))
@@ -131,17 +131,17 @@ func TestDiffInsideKey(t *testing.T) {
 // TestDiffHasAnEnd checks that large diffs are truncated at the end of a line.
 func TestDiffHasAnEnd(t *testing.T) {
 	before := strings.Repeat("- a line of some length\n", 20_000)
-	hunks := journal.Hunks([]byte("# A\n"), []byte("# A\n"+before))
+	hunks := diff.Hunks([]byte("# A\n"), []byte("# A\n"+before))
 	var d differ
 	for n := range 200 {
-		w := d.wrote(journal.Record{Hunks: hunks})
-		if !w.Truncated {
+		shown, truncated := d.hunks(hunks)
+		if !truncated {
 			t.Fatal("it is not said that there is more")
 		}
 		if told := d.shown; told > maxDiffs {
 			t.Fatalf("%d bytes were told", told)
 		}
-		for _, h := range w.Hunks {
+		for _, h := range shown {
 			if len(h.Diff) > maxDiff || !strings.HasSuffix(h.Diff, "\n") {
 				t.Fatalf("%d: a diff of %d bytes ends with %q", n, len(h.Diff), h.Diff[max(0, len(h.Diff)-10):])
 			}

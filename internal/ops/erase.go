@@ -28,7 +28,7 @@ import (
 type erasure struct {
 	paths    []string
 	concerns func(journal.Record) bool
-	holds    func(journal.Record, journal.Hunk) bool
+	find     func(r journal.Record, text []byte) [][2]int // lines to remove
 	used     func(path, id, text string) bool
 }
 
@@ -70,7 +70,7 @@ func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 			errs = append(errs, fmt.Errorf("saved copies of %s: %w", path, err))
 		}
 	}
-	errs = append(errs, m.Writer.Journal.Forget(e.concerns, e.holds))
+	errs = append(errs, m.Writer.Journal.Forget(e.concerns, e.find))
 	if m.Compactor != nil && m.Compactor.Uses != nil {
 		errs = append(errs, m.Compactor.Uses.Forget(e.used))
 	}
@@ -130,7 +130,7 @@ func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 			e.paths = append(e.paths, t.Path)
 		}
 	}
-	e.concerns, e.holds = m.journalled(c, words)
+	e.concerns, e.find = m.journalled(c, words)
 	answer.Problem, err = m.erase(ctx, c, e, func() {
 		answer.Removed, answer.Failed = m.removeEntries(ctx, c, e.paths, chosen, words)
 	})
@@ -336,6 +336,7 @@ type textMatcher struct {
 	match      index.Phrase
 	lines      map[string]bool // normalized by normalizeLine
 	norms      map[string]bool // of whole entries, and of parts by normalizePart
+	blocks     [][]string      // normalized lines of each entry with more than one
 	everyEntry bool            // all listed entries with the text are removed
 }
 
@@ -352,9 +353,14 @@ func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
 			continue
 		}
 		n.norms[t.normalized] = t.normalized != ""
+		var block []string
 		for line := range strings.Lines(t.source) {
 			line = normalizeLine(line)
 			n.lines[line] = len(line) >= minLine
+			block = append(block, line)
+		}
+		if len(block) > 1 {
+			n.blocks = append(n.blocks, block)
 		}
 	}
 	n.everyEntry = !slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.What == "entry" && !ids[t.ID] })
@@ -412,11 +418,11 @@ func (n *textMatcher) matchesEntry(doc *memory.Document, e *memory.Entry) (whole
 	return whole, parts
 }
 
-// journalled returns functions that select the parts of the journal that contain the text.
-// In a shared file, only parts with a line of a removed entry count, because others may have
-// written the same text.
+// journalled returns functions that select the lines in the journal that contain the text.
+// In a shared file, only lines of a removed entry count, because others may have written
+// the same text.
 func (m adminOps) journalled(c Call, words *textMatcher) (concerns func(journal.Record) bool,
-	holds func(journal.Record, journal.Hunk) bool) {
+	find func(journal.Record, []byte) [][2]int) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if _, known := mine[path]; !known {
@@ -424,13 +430,61 @@ func (m adminOps) journalled(c Call, words *textMatcher) (concerns func(journal.
 		}
 		return mine[path]
 	}
+	matches, removed, normalize := memoize(words.matchesText), memoize(words.containsLine), memoize(normalizeLine)
 	return func(r journal.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
-		func(r journal.Record, h journal.Hunk) bool {
-			return slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool {
-				text := string(bytes.ToValidUTF8(b, nil))
-				return words.containsLine(text) || !shared[r.Path] && words.match.In(text)
-			})
+		func(r journal.Record, data []byte) [][2]int {
+			text := string(bytes.ToValidUTF8(data, nil))
+			if shared[r.Path] {
+				return findLines(text, removed)
+			}
+			cut := append(findLines(text, matches), words.findEntries(text, normalize)...)
+			if cut == nil && words.match.In(text) { // the matched text goes over the end of a line
+				cut = [][2]int{{1, strings.Count(text, "\n") + 1}}
+			}
+			return cut
 		}
+}
+
+// memoize returns f with a memory of its results.
+func memoize[V any](f func(string) V) func(string) V {
+	known := map[string]V{}
+	return func(s string) V {
+		result, ok := known[s]
+		if !ok {
+			result = f(s)
+			known[s] = result
+		}
+		return result
+	}
+}
+
+// findLines returns the lines, from 1, for which matches returns true.
+func findLines(text string, matches func(string) bool) (found [][2]int) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if matches(line) {
+			found = append(found, [2]int{number, number})
+		}
+	}
+	return found
+}
+
+// findEntries returns the runs of lines that are those of a removed entry, of which some are too
+// short to be searched for by themselves.
+func (n *textMatcher) findEntries(text string, normalize func(string) string) (found [][2]int) {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = normalize(lines[i])
+	}
+	for _, block := range n.blocks {
+		for i := 0; i+len(block) <= len(lines); i++ {
+			if slices.Equal(lines[i:i+len(block)], block) {
+				found = append(found, [2]int{i + 1, i + len(block)})
+			}
+		}
+	}
+	return found
 }
 
 // mayForget reports whether the caller may erase earlier contents of a file, and whether

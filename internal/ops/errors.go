@@ -12,11 +12,11 @@ import (
 	"unicode"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // errNoWriter reports that the daemon does not write to files.
@@ -98,7 +98,7 @@ func redactError(err error) error {
 // lines separately, because diff markers or lines of the other side would split
 // a private key. A hunk that begins inside of a key contains no line by which Mask
 // recognizes the key, so maskHunk adds one.
-func maskHunk(h journal.Hunk) journal.Hunk {
+func maskHunk(h diff.Hunk) diff.Hunk {
 	side := func(middle []byte) []byte {
 		text := slices.Concat(h.Above, middle, h.Below)
 		if !beginsInKey(text) {

@@ -58,15 +58,13 @@ func (d *diskCase) want(t *testing.T, path, text string) {
 
 func (d *diskCase) journalContains(t *testing.T, text string) bool {
 	t.Helper()
-	for _, known := range d.memory.Writer.Journal.List(time.Time{}, "", 0) {
-		r, err := d.memory.Writer.Journal.Get(known.ID)
+	for _, r := range d.memory.Writer.Journal.List(time.Time{}, "", 0) {
+		before, after, err := d.memory.Writer.Journal.Contents(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, h := range r.Hunks {
-			if bytes.Contains(slices.Concat(h.Above, h.Old, h.New, h.Below), []byte(text)) {
-				return true
-			}
+		if bytes.Contains(before, []byte(text)) || bytes.Contains(after, []byte(text)) {
+			return true
 		}
 	}
 	return false

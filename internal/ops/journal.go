@@ -3,10 +3,10 @@ package ops
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
@@ -30,24 +30,14 @@ func (m adminOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	if selected != nil {
 		limit = 0
 	}
-	for _, known := range m.Undoer.Writer.Journal.List(since, path, limit) {
+	for _, known := range m.Undoer.Writer.Journal.ListAll(since, path, limit) {
 		if selected != nil && !selected(&known) {
 			continue
 		}
 		if len(answer.Writes) == r.Limit {
 			break
 		}
-		whole, err := m.Undoer.Writer.Journal.Get(known.ID)
-		switch {
-		case errors.Is(err, journal.ErrNoRecord):
-			continue // it has just expired
-		case err != nil:
-			w := differ.wrote(known)
-			w.Problem = err.Error()
-			answer.Writes = append(answer.Writes, w)
-		default:
-			answer.Writes = append(answer.Writes, differ.wrote(whole))
-		}
+		answer.Writes = append(answer.Writes, m.recorded(&differ, known, false))
 	}
 	return answer, nil
 }
@@ -79,7 +69,7 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	case (r.ID == "") == (r.Since == ""):
 		return nil, api.Errorf(api.Invalid, "set either `id` or `since`").WithHint("run `memwatchd journal` to list ids")
 	case r.Again:
-		u, err := m.Undoer.Again(ctx, m.Layout, r.ID, r.DryRun)
+		u, err := m.Undoer.Again(ctx, r.ID, r.DryRun)
 		if err != nil {
 			return nil, undoError(r.ID, err)
 		}
@@ -103,10 +93,7 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	}
 	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun, Again: r.Again}, differ{}
 	for _, u := range list {
-		if !r.Again {
-			u.Record.Hunks = reverseHunks(u.Record.Hunks)
-		}
-		w := api.UndoRecord{WriteRecord: differ.wrote(u.Record), By: u.By}
+		w := api.UndoRecord{WriteRecord: m.recorded(&differ, u.Record, !r.Again), By: u.By}
 		if u.Err != nil {
 			answer.Refused++
 			w.Refusal = reasonOf(u.Err)
@@ -143,24 +130,27 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// reverseHunks returns the hunks that revert a change, with line numbers of the
-// changed file.
-func reverseHunks(hunks []journal.Hunk) []journal.Hunk {
-	moved := 0 // line offset of the changed file
-	list := slices.Clone(hunks)
-	for i, h := range hunks {
-		list[i].Line, list[i].Old, list[i].New = h.Line+moved, h.New, h.Old
-		moved += countLines(h.New) - countLines(h.Old)
+// recorded converts a change for an answer, with its differences or, if reverse is set, those of its
+// reversal.
+func (m adminOps) recorded(d *differ, r journal.Record, reverse bool) api.WriteRecord {
+	w := writeRecord(r)
+	before, after, err := m.Undoer.Writer.Journal.Contents(r)
+	if err != nil {
+		w.Problem = err.Error()
 	}
-	return list
+	if reverse {
+		before, after = after, before
+	}
+	w.Hunks, w.Truncated = d.hunks(diff.Hunks(before, after))
+	return w
 }
 
-// wrote converts a record for an answer.
-func (d *differ) wrote(r journal.Record) api.WriteRecord {
+// writeRecord converts a record for an answer, without differences.
+func writeRecord(r journal.Record) api.WriteRecord {
 	w := api.WriteRecord{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes,
-		Program: r.Program, Session: r.Session, Automatic: r.Automatic, Forgotten: r.Forgotten,
+		Program: r.Program, Session: r.Session, Automatic: r.Automatic, External: r.External, Forgotten: r.Forgotten,
 	}
 	switch {
 	case r.To != "":
@@ -170,6 +160,5 @@ func (d *differ) wrote(r journal.Record) api.WriteRecord {
 	case r.After == "":
 		w.What = "removed"
 	}
-	w.Hunks, w.Truncated = d.hunks(r.Hunks)
 	return w
 }

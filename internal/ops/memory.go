@@ -92,6 +92,10 @@ type Administration struct {
 	Semaphore *semaphore.Weighted // of weight 1; serializes maintenance runs
 	Publisher Publisher           // publishes entries for other machines; nil if nothing is shared
 
+	// RecordHistory records the changes by other programs that the index contains. It is
+	// nil if no history is kept.
+	RecordHistory func(context.Context)
+
 	ErasureFile string // file that records unfinished erasures; empty if they are not recorded
 
 	forgetLists forgetLists
@@ -149,7 +153,7 @@ type fillMeter interface {
 // A changeList lists the recorded changes of files.
 type changeList interface {
 	List(since time.Time, path string, limit int) []journal.Record
-	Get(id string) (journal.Record, error)
+	Version(digest string) ([]byte, error)
 }
 
 // An Indexer keeps the index consistent with the files.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // maxDraft is the largest number of items in a draft, and maxDraftSections that
@@ -455,7 +455,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 				answer.Untrusted = answer.Untrusted || len(b.UntrustedLines(shownBefore, c.View)) > 0
 			}
 		}
-		answer.Diff, _ = new(differ).hunks(journal.Hunks([]byte(was), []byte(shown.Text())))
+		answer.Diff, _ = new(differ).hunks(diff.Hunks([]byte(was), []byte(shown.Text())))
 	}
 }
 

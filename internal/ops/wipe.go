@@ -65,7 +65,7 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		return answer, nil
 	}
 	e := erasure{paths: w.files, used: func(path, _, _ string) bool { return m.isWiped(w, path) }}
-	e.concerns, e.holds = m.wipedChanges(c, w)
+	e.concerns, e.find = m.wipedChanges(c, w)
 	var problem error
 	answer.Problem, err = m.erase(ctx, c, e, func() {
 		problem = m.removeFiles(ctx, w.files)
@@ -165,14 +165,15 @@ func linkPattern(subject string) *regexp.Regexp {
 // wipedChanges returns functions that select the parts of the journal about the subject:
 // the contents of its files, and its links.
 func (m adminOps) wipedChanges(c Call, w *wipePlan) (concerns func(journal.Record) bool,
-	holds func(journal.Record, journal.Hunk) bool) {
+	find func(journal.Record, []byte) [][2]int) {
 	link := linkPattern(c.Scope.Subject)
 	return func(r journal.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.isWiped(w, r.Path) || r.To != "" && m.isWiped(w, r.To)
 		},
-		func(r journal.Record, h journal.Hunk) bool {
-			return r.Path != memory.IdentitiesPath ||
-				slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, link.Match)
+		func(r journal.Record, text []byte) [][2]int {
+			return findLines(string(text), func(line string) bool {
+				return r.Path != memory.IdentitiesPath || link.MatchString(line)
+			})
 		}
 }
 

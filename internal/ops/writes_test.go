@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -300,7 +301,7 @@ func (d *diskCase) changes(t testing.TB) string {
 // diffLines returns the lines in which two texts differ.
 func diffLines(a, b string) string {
 	var out strings.Builder
-	for _, h := range journal.Hunks([]byte(a), []byte(b)) {
+	for _, h := range diff.Hunks([]byte(a), []byte(b)) {
 		for _, side := range []struct {
 			sign string
 			text []byte

@@ -1,16 +1,17 @@
 package journal
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/internal/state"
 )
-
-// Text to be forgotten is not only in files. The journal contains earlier
-// versions of it for undo, and next to a file there may be a version that
-// another program saved during a change.
 
 // Newest returns the ID of the newest change, or "".
 func (j *Journal) Newest() string {
@@ -22,53 +23,153 @@ func (j *Journal) Newest() string {
 	return j.records[len(j.records)-1].ID
 }
 
-// Forget permanently removes the hunks for which holds reports true from the changes for
-// which concerns does. The changes stay in the journal but cannot be undone. An error lists
-// the changes that cannot be read or rewritten.
-func (j *Journal) Forget(concerns func(Record) bool, holds func(Record, Hunk) bool) error {
+// A cut is the lines to remove from a stored version.
+type cut struct {
+	sum   string   // digest of the content that has the lines
+	lines [][2]int // first and last lines, from 1
+}
+
+// Forget permanently removes the lines that find returns, as first and last lines from 1, from
+// the versions of the changes for which concerns returns true. Changes whose own text lost
+// lines are marked as forgotten and cannot be undone; all others can. An error lists the
+// changes that cannot be read or rewritten.
+func (j *Journal) Forget(concerns func(Record) bool, find func(r Record, text []byte) [][2]int) error {
 	j.mu.Lock()
-	known := slices.Clone(j.records)
+	records := slices.Clone(j.records)
 	j.mu.Unlock()
+	cuts := map[string]cut{} // by the name of the version
 	var errs []error
-	for _, r := range known {
-		if concerns(r) {
-			if err := j.forgetHunks(r.ID, holds); err != nil {
+	type place struct{ path, digest string }
+	seen := map[place]bool{}
+	for _, r := range records {
+		if !concerns(r) {
+			continue
+		}
+		if r.Outdated {
+			errs = append(errs, j.forgetOutdated(r, find))
+			continue
+		}
+		for _, digest := range []string{r.Before, r.After} {
+			if seen[place{r.Path, digest}] {
+				continue
+			}
+			seen[place{r.Path, digest}] = true
+			content, err := j.Version(digest)
+			if err == nil {
+				if lines := find(r, content); lines != nil {
+					name := versionName(digest)
+					cuts[name] = cut{Digest(content), append(cuts[name].lines, lines...)}
+				}
+			} else if !errors.Is(err, ErrNoVersion) {
 				errs = append(errs, fmt.Errorf("journal %s: %w", r.ID, err))
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, j.cutVersions(cuts))...)
 }
 
-// forgetHunks removes hunks from a change, if it is still in the journal.
-func (j *Journal) forgetHunks(id string, holds func(Record, Hunk) bool) error {
+// cutVersions removes lines from versions, and marks the changes that wrote or removed them.
+func (j *Journal) cutVersions(cuts map[string]cut) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i, ok := j.findRecord(id)
+	lost := func(digest string) (string, error) {
+		c, ok := cuts[versionName(digest)]
+		if !ok {
+			return "", nil
+		}
+		content, err := j.store.read(versionName(digest))
+		_, text := c.apply(content)
+		return text, err
+	}
+	var errs []error
+	for i := range j.records {
+		r := &j.records[i]
+		before, err := lost(r.Before)
+		after, err2 := lost(r.After)
+		if err = errors.Join(err, err2); err == nil && before != after && !r.Forgotten {
+			err = j.markForgotten(r)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("journal %s: %w", r.ID, err))
+		}
+	}
+	errs = append(errs, j.store.change(slices.Collect(maps.Keys(cuts)), func(name string, content []byte) []byte {
+		content, _ = cuts[name].apply(content)
+		return content
+	}))
+	// Versions without a change, such as that of a file that forget has just changed, go.
+	return errors.Join(append(errs, j.store.retain(j.usedVersions(anyRecord, true)))...)
+}
+
+// markForgotten marks a change as forgotten. Its record loses the lines that an earlier release
+// may have stored in it.
+func (j *Journal) markForgotten(known *Record) error {
+	r := *known
+	r.Forgotten, r.Outdated = true, false
+	data, err := r.encode()
+	if err == nil {
+		err = state.Write(j.recordPath(r), data)
+	}
+	if err == nil {
+		*known = r
+	}
+	return err
+}
+
+// apply removes the lines from the content that they are for, and returns them.
+func (c cut) apply(content []byte) (rest []byte, lost string) {
+	if c.sum != Digest(content) {
+		return content, ""
+	}
+	rest = []byte{}
+	for i, line := range diff.SplitLines(content) {
+		if slices.ContainsFunc(c.lines, func(l [2]int) bool { return l[0] <= i+1 && i+1 <= l[1] }) {
+			lost += line
+		} else {
+			rest = append(rest, line...)
+		}
+	}
+	return rest, lost
+}
+
+// forgetOutdated marks a change that an earlier release recorded as forgotten if find finds lines
+// in its text.
+func (j *Journal) forgetOutdated(r Record, find func(r Record, text []byte) [][2]int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i, ok := j.findRecord(r.ID)
 	if !ok {
 		return nil
 	}
-	r, err := j.readRecord(j.records[i])
-	if err != nil {
-		return err
-	}
-	found := false
-	for i, h := range r.Hunks {
-		if holds(r, h) {
-			found, r.Hunks[i] = true, Hunk{Line: h.Line} // the other hunks keep their indexes
-		}
-	}
-	if !found {
+	if text, err := j.outdatedText(r); err == nil && find(r, text) == nil {
 		return nil
 	}
-	r.Forgotten = true
-	data, err := r.encode()
+	return j.markForgotten(&j.records[i]) // also if the text cannot be read
+}
+
+// outdatedText returns the changed lines in a record of an earlier release.
+func (j *Journal) outdatedText(r Record) ([]byte, error) {
+	data, err := os.ReadFile(j.recordPath(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := state.Write(j.recordPath(j.records[i]), data); err != nil {
-		return err
+	_, second, _ := bytes.Cut(data, []byte("\n"))
+	var hunks []map[string]any
+	if err := json.Unmarshal(second, &hunks); err != nil {
+		return nil, err
 	}
-	j.records[i].Forgotten = true
-	return nil
+	var b []byte
+	for _, h := range hunks {
+		for _, v := range h {
+			if encoded, ok := v.(string); ok {
+				var text []byte
+				err := json.Unmarshal([]byte(`"`+encoded+`"`), &text)
+				if err != nil {
+					return nil, err
+				}
+				b = append(append(b, text...), '\n')
+			}
+		}
+	}
+	return b, nil
 }

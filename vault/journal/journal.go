@@ -19,10 +19,10 @@ import (
 	"github.com/memwatchd/memwatchd/internal/state"
 )
 
-// A Journal stores changes to memory files for as long as they can be undone:
-// one file per change, in a private directory. The record of a change is
-// durable on disk before the change is made, so that repair can resolve it
-// after a crash.
+// A Journal stores changes to memory files for as long as they can be undone: one file
+// per change, in a private directory, and the contents before and after the changes, in
+// another one below it. Both are durable on disk before the change is made, so that
+// repair can resolve it after a crash.
 //
 // The name of a record's file contains the state of the change.
 // <id>.intent.json, the record of a pending change, is renamed to <id>.json
@@ -34,23 +34,28 @@ import (
 type Journal struct {
 	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
-	// Completed, if not nil, is called with each completed change, without its
-	// hunks. It must not block or call the journal.
+	// Completed, if not nil, is called with each completed change of memwatchd. It must
+	// not block or call the journal.
 	Completed func(Record)
 
 	Dir       string        // the directory of the records; set by Open
 	Retention time.Duration // retention of changes; zero means forever
 
-	mu       sync.Mutex
-	records  []Record // sorted by ID, without hunks
-	last     int64    // the newest ID as a number
-	problems []string
+	mu        sync.Mutex
+	store     *versionStore
+	records   []Record // sorted by ID
+	last      int64    // the newest ID as a number
+	completed int      // number of changes that were completed
+	history   history
+	problems  []string
 }
 
 const (
 	intentSuffix = ".intent.json"
 	doneSuffix   = ".json"
 	tempSuffix   = intentSuffix + state.TempSuffix // temporary file of a record
+
+	versionsDir = "versions"
 
 	// maxHeader exceeds the length of the header of an undo of a million changes.
 	maxHeader = 16 << 20
@@ -78,7 +83,11 @@ func Open(dir string, keep time.Duration) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{Dir: dir, Retention: keep}
+	store, err := openVersions(filepath.Join(dir, versionsDir))
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{Dir: dir, Retention: keep, store: store}
 	for _, e := range entries {
 		j.loadFile(e)
 	}
@@ -102,7 +111,7 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	n, ok := parseID(id)
 	ending = "." + ending
 	switch {
-	case name == "CACHEDIR.TAG":
+	case name == "CACHEDIR.TAG", name == versionsDir:
 		return
 	case !ok || !e.Type().IsRegular() || ending != intentSuffix && ending != doneSuffix && ending != tempSuffix:
 		j.problems = append(j.problems, name+": unexpected file in the journal")
@@ -140,8 +149,7 @@ func readHeader(path string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	r, _, err := decodeHeader(line)
-	return r, err
+	return decodeRecord(line)
 }
 
 // markUndone computes which changes are undone: those undone by a change that is
@@ -191,6 +199,20 @@ func (j *Journal) Begin(r Record) (Record, error) {
 func (j *Journal) BeginAll(records []Record) ([]Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	external := j.externalChanges(records)
+	all, err := j.add(append(external, records...), true)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	for _, r := range external {
+		j.history.current[r.Path] = r.After
+	}
+	return all[len(external):], nil
+}
+
+// add stores records and their versions, durably if durable is set, and returns the records
+// with their IDs. On error it stores none.
+func (j *Journal) add(records []Record, durable bool) ([]Record, error) {
 	records = slices.Clone(records)
 	texts := make([][]byte, len(records))
 	last := j.last
@@ -201,34 +223,99 @@ func (j *Journal) BeginAll(records []Record) ([]Record, error) {
 		}
 		last = max(last+1, idNumber(r.Time))
 		if last >= 1<<(5*idLength) {
-			return nil, fmt.Errorf("journal: no id for a change at %s: correct the clock", r.Time.Format(time.RFC3339))
+			return nil, fmt.Errorf("no id for a change at %s: correct the clock", r.Time.Format(time.RFC3339))
 		}
 		r.ID, r.State = formatID(last), StateIntent
+		if r.External {
+			r.State = StateDone
+		}
 		r.Group = cmp.Or(r.Group, r.ID)
 		var err error
 		texts[i], err = r.encode()
 		if err != nil {
-			return nil, fmt.Errorf("journal: %w", err)
+			return nil, err
 		}
 	}
-	errs := make([]error, len(records))
-	var group sync.WaitGroup
-	for i := range records {
-		group.Go(func() { errs[i] = state.Write(j.recordPath(records[i]), texts[i]) })
-	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		for _, r := range records {
-			os.Remove(j.recordPath(r)) // it may exist without being durable
-		}
-		return nil, fmt.Errorf("journal: %w", err)
+	versions := j.encodeVersions(records)
+	if err := j.writeAll(records, texts, versions, durable); err != nil {
+		return nil, err
 	}
 	j.last = last
-	for _, known := range records {
-		known.Hunks = nil
-		j.records = append(j.records, known)
+	for _, v := range versions {
+		j.store.register(v.name, v.storedVersion)
 	}
+	for i := range records {
+		records[i].Old, records[i].New = nil, nil
+	}
+	j.records = append(j.records, records...)
 	return records, nil
+}
+
+// writeAll writes the files of records and versions at the same time, so that the disk
+// can sync them together. On error it leaves none.
+func (j *Journal) writeAll(records []Record, texts [][]byte, versions []encodedVersion, durable bool) error {
+	errs := make([]error, len(records)+len(versions))
+	var group sync.WaitGroup
+	for i := range records {
+		group.Go(func() { errs[i] = writeFile(j.recordPath(records[i]), texts[i], durable) })
+	}
+	for i, v := range versions {
+		group.Go(func() { errs[len(records)+i] = writeFile(j.store.path(v.name, v.storedVersion), v.data, durable) })
+	}
+	group.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		return nil
+	}
+	for _, r := range records {
+		os.Remove(j.recordPath(r)) // it may exist without being durable
+	}
+	for _, v := range versions {
+		os.Remove(j.store.path(v.name, v.storedVersion))
+	}
+	return err
+}
+
+// writeFile replaces a file, durably if durable is set.
+func writeFile(path string, data []byte, durable bool) error {
+	if durable {
+		return state.Write(path, data)
+	}
+	err := os.WriteFile(path+state.TempSuffix, data, 0o600)
+	if err == nil {
+		err = os.Rename(path+state.TempSuffix, path)
+	}
+	return err
+}
+
+// encodeVersions returns the contents of changes that are not stored yet.
+func (j *Journal) encodeVersions(records []Record) (list []encodedVersion) {
+	add := func(content []byte, digest, near string) {
+		name := versionName(digest)
+		if _, ok := j.store.versions[name]; !ok && content != nil &&
+			!slices.ContainsFunc(list, func(v encodedVersion) bool { return v.name == name }) {
+			list = append(list, j.store.encode(name, content, near))
+		}
+	}
+	for _, r := range records {
+		near := versionName(r.Before)
+		if _, ok := j.store.versions[near]; !ok {
+			near = versionName(j.lastVersion(r.Path))
+		}
+		add(r.Old, r.Before, near)
+		add(r.New, r.After, near)
+	}
+	return list
+}
+
+// lastVersion returns the digest of the newest recorded content of a file, or "".
+func (j *Journal) lastVersion(path string) string {
+	for _, r := range slices.Backward(j.records) {
+		if r.FilePath() == path && r.After != "" {
+			return r.After
+		}
+	}
+	return ""
 }
 
 // syncDir makes the names in the directory durable.
@@ -284,6 +371,8 @@ func (j *Journal) complete(id string) (renamed bool, err error) {
 		return false, fmt.Errorf("journal: %w", err)
 	}
 	*r = made
+	j.completed++
+	j.recordCurrent(made)
 	if len(r.Undoes) > 0 {
 		j.markUndone()
 	}
@@ -334,43 +423,4 @@ func (j *Journal) now() time.Time {
 		return j.Now()
 	}
 	return time.Now()
-}
-
-// Prune deletes changes that are older than Retention. A clock that runs ahead
-// must not delete the whole undo history: unless the clock is steady, Prune
-// measures age from now or from the newest change, whichever is earlier. The
-// changes of a group are deleted together, and groups with a pending change are
-// kept. A record that cannot be deleted stays and is part of the error.
-func (j *Journal) Prune(now time.Time, steady bool) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.Retention <= 0 {
-		return nil
-	}
-	if n := len(j.records); !steady && n > 0 && j.records[n-1].Time.Before(now) {
-		now = j.records[n-1].Time
-	}
-	oldest := now.Add(-j.Retention)
-	stays := map[string]bool{} // groups to keep
-	for _, r := range j.records {
-		if r.State == StateIntent || !r.Time.Before(oldest) {
-			stays[r.Group] = true
-		}
-	}
-	var errs []error
-	j.records = slices.DeleteFunc(j.records, func(r Record) bool {
-		if stays[r.Group] {
-			return false
-		}
-		err := os.Remove(j.recordPath(r))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-			return false
-		}
-		return true
-	})
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	return nil
 }

@@ -1,14 +1,14 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Pending returns the pending changes, oldest first, without their hunks.
+// Pending returns the pending changes, oldest first.
 func (j *Journal) Pending() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -21,16 +21,24 @@ func (j *Journal) Pending() []Record {
 	return list
 }
 
-// List returns completed changes since a time, newest first, without their
-// hunks. It selects changes of the file at path or of files below the directory
-// at path; an empty path selects all changes. It returns at most limit changes,
-// or all if limit is zero.
+// List returns completed changes of memwatchd since a time, newest first. It selects
+// changes of the file at path or of files below the directory at path; an empty path
+// selects all changes. It returns at most limit changes, or all if limit is zero.
 func (j *Journal) List(since time.Time, path string, limit int) []Record {
+	return j.list(since, path, limit, func(r *Record) bool { return !r.External })
+}
+
+// ListAll is [Journal.List] with the changes of other programs.
+func (j *Journal) ListAll(since time.Time, path string, limit int) []Record {
+	return j.list(since, path, limit, func(*Record) bool { return true })
+}
+
+func (j *Journal) list(since time.Time, path string, limit int, selects func(*Record) bool) []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var list []Record
 	for _, r := range slices.Backward(j.records) {
-		if r.State == StateIntent || r.Time.Before(since) || !r.affectsPath(path) {
+		if r.State == StateIntent || r.Time.Before(since) || !r.affectsPath(path) || !selects(&r) {
 			continue
 		}
 		list = append(list, r)
@@ -51,9 +59,8 @@ func (r *Record) affectsPath(path string) bool {
 	return path == "" || below(r.Path) || r.To != "" && below(r.To)
 }
 
-// Get returns a completed change with its hunks. The id may be a unique prefix,
-// in letters of either case. The error is [ErrNoRecord] or [ErrAmbiguous], or
-// reports why the record cannot be read.
+// Get returns a completed change. The id may be a unique prefix, in letters of
+// either case. The error is [ErrNoRecord] or [ErrAmbiguous].
 func (j *Journal) Get(id string) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,23 +79,35 @@ func (j *Journal) Get(id string) (Record, error) {
 	case 0:
 		return Record{}, fmt.Errorf("journal %q: %w", id, ErrNoRecord)
 	case 1:
-		return j.readRecord(found[0])
+		return found[0], nil
 	}
 	return Record{}, fmt.Errorf("journal %q: %w: %s, %s", id, ErrAmbiguous, found[0].ID, found[1].ID)
 }
 
-func (j *Journal) readRecord(known Record) (Record, error) {
-	data, err := os.ReadFile(j.recordPath(known))
-	if err != nil {
-		return Record{}, fmt.Errorf("journal: %w", err)
+// Version returns the content with a digest, or what is left of it after
+// [Journal.Forget]. An empty digest means that there is no file; its content is nil. If
+// the content is not stored, the error is [ErrNoVersion].
+func (j *Journal) Version(digest string) ([]byte, error) {
+	if digest == "" {
+		return nil, nil
 	}
-	r, err := decodeRecord(data)
-	if err == nil && r.ID != known.ID {
-		err = fmt.Errorf("damaged: unexpected id %q", r.ID)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	content, err := j.store.read(versionName(digest))
+	return slices.Clip(content), err
+}
+
+// Contents returns the contents of a file before and after a change.
+func (j *Journal) Contents(r Record) (before, after []byte, err error) {
+	if r.Outdated {
+		return nil, nil, fmt.Errorf("an earlier release recorded this change; its lines are in %s", j.recordPath(r))
 	}
-	if err != nil {
-		return Record{}, fmt.Errorf("journal %s: %w", known.ID, err)
+	before, err = j.Version(r.Before)
+	if err == nil {
+		after, err = j.Version(r.After)
 	}
-	r.State = known.State
-	return r, nil
+	if errors.Is(err, ErrNoVersion) && r.Forgotten {
+		return nil, nil, nil
+	}
+	return before, after, err
 }

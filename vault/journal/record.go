@@ -34,14 +34,20 @@ type Record struct {
 
 	// Automatic reports that the daemon made the change without a request.
 	Automatic bool `json:"automatic,omitempty"`
+	// External reports that another program made the change.
+	External bool `json:"external,omitempty"`
 
 	Before    string `json:"before"`         // digest of the whole file, "" if there is no file
 	After     string `json:"after"`          // likewise
 	Made      int    `json:"made,omitempty"` // number of directories above the new path that the change created
 	Temp      string `json:"-"`              // name of the temporary file next to the file
 	State     State  `json:"-"`
-	Hunks     []Hunk `json:"-"`                   // the differences between old and new content
-	Forgotten bool   `json:"forgotten,omitempty"` // some hunks were removed or never recorded
+	Forgotten bool   `json:"forgotten,omitempty"` // some of the changed text was removed or never recorded
+	Outdated  bool   `json:"-"`                   // an earlier release recorded the change, without versions
+
+	// Old and New are the contents before and after a change, for [Journal.Begin] only.
+	// The journal stores those that are not nil.
+	Old, New []byte `json:"-"`
 }
 
 // FilePath returns the path of the file after the change.
@@ -75,16 +81,14 @@ func DigestOf(hash [32]byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// A header is the first of the two lines of JSON in a record's file and
-// contains everything that lists show. The second line contains the hunks and
-// grows with the change. The header contains a checksum of the second line, so
-// that damaged hunks never reach a memory file.
+// A header is the line of JSON in a record's file. Records of earlier releases have a
+// second line with the changed lines, and its digest.
 type header struct {
 	Record
 	Path  rawName `json:"path"`
 	To    rawName `json:"to,omitzero"`
 	Temp  rawName `json:"temp,omitzero"`
-	Hunks string  `json:"hunks"` // digest of the second line
+	Hunks string  `json:"hunks,omitempty"`
 }
 
 // A rawName is a file name. It may contain any bytes, and JSON strings cannot
@@ -114,45 +118,23 @@ func (n *rawName) UnmarshalJSON(text []byte) error {
 
 // encode returns the content of the record's file.
 func (r *Record) encode() ([]byte, error) {
-	hunks, err := json.Marshal(r.Hunks)
-	if err != nil {
-		return nil, err
-	}
-	h := header{*r, rawName(r.Path), rawName(r.To), rawName(r.Temp), Digest(hunks)}
+	h := header{Record: *r, Path: rawName(r.Path), To: rawName(r.To), Temp: rawName(r.Temp)}
 	h.Time = r.Time.UTC()
-	first, err := json.Marshal(h)
-	if err != nil {
-		return nil, err
-	}
-	return bytes.Join([][]byte{first, hunks, nil}, []byte("\n")), nil
+	line, err := json.Marshal(h)
+	return append(line, '\n'), err
 }
 
-// decodeHeader parses the first line of a record's file. It also returns the
-// checksum of the second line.
-func decodeHeader(line []byte) (r Record, hunks string, err error) {
+// decodeRecord parses the first line of a record's file.
+func decodeRecord(line []byte) (Record, error) {
 	var h header
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&h); err != nil {
-		return Record{}, "", fmt.Errorf("not a record: %w", err)
+		return Record{}, fmt.Errorf("not a record: %w", err)
 	}
-	r = h.Record
-	r.Path, r.To, r.Temp = string(h.Path), string(h.To), string(h.Temp)
-	return r, h.Hunks, nil
-}
-
-// decodeRecord parses a record's file and checks that its hunks match the checksum.
-func decodeRecord(data []byte) (Record, error) {
-	first, hunks, _ := bytes.Cut(data, []byte("\n"))
-	r, digest, err := decodeHeader(first)
-	if err != nil {
-		return Record{}, err
-	}
-	hunks = bytes.TrimSuffix(hunks, []byte("\n"))
-	if Digest(hunks) != digest {
-		return Record{}, fmt.Errorf("damaged: digest mismatch")
-	}
-	return r, json.Unmarshal(hunks, &r.Hunks)
+	r := h.Record
+	r.Path, r.To, r.Temp, r.Outdated = string(h.Path), string(h.To), string(h.Temp), h.Hunks != ""
+	return r, nil
 }
 
 // An ID is a number in Douglas Crockford's base 32, which omits letters that
@@ -172,6 +154,12 @@ var idEncoding = base32.NewEncoding(idDigits).WithPadding(base32.NoPadding)
 
 func formatID(n int64) string {
 	return idEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(n))[3:]) // 40 bits
+}
+
+// IsID reports whether a text has the form of an ID or of its beginning.
+func IsID(text string) bool {
+	text = idNormalizer.Replace(strings.ToLower(text))
+	return text != "" && len(text) <= idLength && strings.Trim(text, idDigits) == ""
 }
 
 func parseID(id string) (n int64, ok bool) {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -90,31 +91,26 @@ func (o *overwritten) copyRemoved(path string, doc *memory.Document) {
 // find records the entries that changes of a file wrote, newest first, and that are
 // missing now. If only is not nil, it limits the entries.
 func (o *overwritten) find(path string, changes []journal.Record, only map[string]bool) {
-	present, front, ok := o.present(path)
+	present, ok := o.present(path)
 	if !ok {
 		return
 	}
 	var found []lostEntry
 	for _, r := range changes {
-		whole, err := o.journal.Get(r.ID)
+		before, after, err := o.journal.Contents(r)
 		if err != nil || r.FilePath() != path {
 			continue
 		}
-		requested := !r.Automatic && r.State == journal.StateDone
-		var replaced []string
-		for _, h := range whole.Hunks {
-			if r.Before != "" && h.Line <= front {
-				continue // a key of the frontmatter
-			}
-			replaced = append(replaced, o.norms(path, h.Old)...)
-			for _, norm := range o.norms(path, h.New) {
-				if requested && !present[norm] && !slices.Contains(replaced, norm) && (only == nil || only[norm]) {
-					found = append(found, lostEntry{path, r.ID, norm})
-				}
+		was, is := o.norms(path, before), o.norms(path, after)
+		for norm := range is {
+			if !r.Automatic && r.State == journal.StateDone && !present[norm] && !was[norm] && (only == nil || only[norm]) {
+				found = append(found, lostEntry{path, r.ID, norm})
 			}
 		}
-		for _, norm := range replaced {
-			present[norm] = true // removed or replaced by this change
+		for norm := range was {
+			if !is[norm] {
+				present[norm] = true // removed or replaced by this change
+			}
 		}
 	}
 	o.mu.Lock()
@@ -127,30 +123,25 @@ func (o *overwritten) find(path string, changes []journal.Record, only map[strin
 	}
 }
 
-// present returns the entries of a file and its copies, and the last line of the
-// frontmatter. It reports false if the file cannot be read.
-func (o *overwritten) present(path string) (norms map[string]bool, front int, ok bool) {
+// present returns the entries of a file and its copies. It reports false if the file
+// cannot be read.
+func (o *overwritten) present(path string) (norms map[string]bool, ok bool) {
 	norms = map[string]bool{}
 	for i, p := range append([]string{path}, o.copies.before(path, "\xff")...) {
 		file, err := o.files.Read(p)
 		if err != nil && i == 0 {
-			return nil, 0, false
+			return nil, false
 		}
-		d := o.layout.Parse(path, file.Data, memory.Meta{})
-		if i == 0 && d.Front.Present {
-			front = strings.Count(string(file.Data[:d.Front.Span.End]), "\n")
-		}
-		for i := range d.Entries {
-			norms[d.Entries[i].Norm] = true
-		}
+		maps.Copy(norms, o.norms(path, file.Data))
 	}
-	return norms, front, true
+	return norms, true
 }
 
-func (o *overwritten) norms(path string, text []byte) (norms []string) {
-	d := o.layout.Parse(path, text, memory.Meta{})
+// norms returns the entries of a version of a file.
+func (o *overwritten) norms(path string, text []byte) map[string]bool {
+	norms, d := map[string]bool{}, o.layout.Parse(path, text, memory.Meta{})
 	for i := range d.Entries {
-		norms = append(norms, d.Entries[i].Norm)
+		norms[d.Entries[i].Norm] = true
 	}
 	return norms
 }
@@ -161,7 +152,7 @@ func (o *overwritten) problems(add func(path, code, message string)) {
 	defer o.mu.Unlock()
 	missing := map[string][]lostEntry{}
 	o.lost = slices.DeleteFunc(o.lost, func(e lostEntry) bool {
-		present, _, ok := o.present(e.path)
+		present, ok := o.present(e.path)
 		if r, err := o.journal.Get(e.id); !ok || present[e.norm] || err != nil || r.Forgotten {
 			return true
 		}

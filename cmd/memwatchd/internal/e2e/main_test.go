@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"bytes"
+	"compress/flate"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -162,8 +167,27 @@ func runScripts(t *testing.T, dir string) {
 			"canned": scriptCanned,
 			"fill":   scriptFill,
 			"printf": scriptPrintf,
+			"store":  scriptStore,
 		},
 	})
+}
+
+// scriptStore stores files as whole versions in a directory of a journal.
+func scriptStore(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: store DIR FILE...")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	for _, name := range args[1:] {
+		text := ts.ReadFile(name)
+		sum := sha256.Sum256([]byte(text))
+		b := bytes.NewBuffer(slices.Clone(sum[:]))
+		w, _ := flate.NewWriter(b, flate.BestSpeed)
+		w.Write(append(binary.AppendUvarint([]byte{0, 0}, uint64(len(text))), text...))
+		ts.Check(w.Close())
+		ts.Check(os.WriteFile(filepath.Join(dir, hex.EncodeToString(sum[:])[:32]), b.Bytes(), 0o600))
+	}
 }
 
 type daemonsKey struct{}

@@ -1,0 +1,262 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// ExternalCause is the cause of the changes of other programs.
+const ExternalCause = "external"
+
+// A history holds the data about the changes of other programs.
+type history struct {
+	size    int64             // bound of the versions, in bytes; zero if the history is off
+	keep    time.Duration     // retention of the changes; zero means forever
+	current map[string]string // digests of the files as they were seen last, by path
+	full    bool              // the present files alone exceed the size, as of the last trimming
+	ownSize int64             // size of the versions that changes of memwatchd need, as of the last trimming
+}
+
+// KeepHistory makes the journal record the changes of other programs, for keep, or
+// forever if keep is zero, and within size bytes of versions.
+func (j *Journal) KeepHistory(size int64, keep time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.history = history{size: size, keep: keep, current: map[string]string{}}
+	for _, r := range j.records {
+		j.recordCurrent(r)
+	}
+}
+
+// Known sets the digest of the content of a file before the first [Journal.Seen] for the
+// file, such as that of the last run.
+func (j *Journal) Known(path, digest string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, ok := j.history.current[path]; !ok && j.history.size > 0 {
+		j.history.current[path] = digest
+	}
+}
+
+// Stored reports whether the journal has the content with a digest.
+func (j *Journal) Stored(digest string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, ok := j.store.versions[versionName(digest)]
+	return ok
+}
+
+// Seen records the present content of a file, which read returns; nil if there is no
+// file. If another program changed the file since the last call, and the journal has the
+// content before, it records this change. Unlike changes of memwatchd, these need not
+// survive a power failure.
+func (j *Journal) Seen(path string, read func() ([]byte, error)) error {
+	for {
+		j.mu.Lock()
+		completed := j.completed
+		j.mu.Unlock()
+		content, err := read()
+		if err != nil {
+			return err
+		}
+		j.mu.Lock()
+		if completed == j.completed { // else the content may be that before a change of memwatchd
+			err = j.seen(path, content)
+			j.mu.Unlock()
+			return err
+		}
+		j.mu.Unlock()
+	}
+}
+
+func (j *Journal) seen(path string, content []byte) error {
+	if j.history.size <= 0 {
+		return nil
+	}
+	digest := Digest(content)
+	before, known := j.history.current[path]
+	if known && before == digest && j.has(digest) {
+		return nil
+	}
+	j.history.current[path] = digest
+	if j.isPending(path, digest) {
+		return nil
+	}
+	if !j.history.full && j.historySize() > j.history.size {
+		if err := j.trimHistory(); err != nil {
+			return err
+		}
+		j.history.full = j.historySize() > j.history.size
+	}
+	if j.history.full {
+		return nil
+	}
+	r := j.externalChange(path, before, digest)
+	r.New = content
+	var err error
+	switch {
+	case known && before != digest && j.has(before):
+		_, err = j.add([]Record{r}, false)
+	case content != nil:
+		err = j.writeVersions(j.encodeVersions([]Record{r}))
+	}
+	return err
+}
+
+// isPending reports whether memwatchd is giving a file the content with a digest.
+func (j *Journal) isPending(path, digest string) bool {
+	return slices.ContainsFunc(j.records[max(0, len(j.records)-maxPending):], func(r Record) bool {
+		return r.State == StateIntent && r.FilePath() == path && r.After == digest
+	})
+}
+
+// maxPending exceeds the number of changes that are pending at a time.
+const maxPending = 64
+
+func (j *Journal) writeVersions(versions []encodedVersion) error {
+	err := j.writeAll(nil, nil, versions, false)
+	for _, v := range versions {
+		if err == nil {
+			j.store.register(v.name, v.storedVersion)
+		}
+	}
+	return err
+}
+
+// has reports whether a content is stored; no file counts as stored.
+func (j *Journal) has(digest string) bool {
+	_, ok := j.store.versions[versionName(digest)]
+	return ok || digest == ""
+}
+
+func (j *Journal) externalChange(path, before, after string) Record {
+	return Record{Path: path, Cause: ExternalCause, External: true, Before: before,
+		After: after}
+}
+
+// externalChanges returns the changes of other programs that precede the given changes
+// and have not been seen.
+func (j *Journal) externalChanges(records []Record) (list []Record) {
+	for _, r := range records {
+		if before, known := j.history.current[r.Path]; known && before != r.Before && r.Old != nil && j.has(before) {
+			external := j.externalChange(r.Path, before, r.Before)
+			external.New = r.Old
+			list = append(list, external)
+		}
+	}
+	return list
+}
+
+// recordCurrent records the contents after a complete change.
+func (j *Journal) recordCurrent(r Record) {
+	if j.history.size <= 0 || r.State == StateIntent {
+		return
+	}
+	if r.To != "" {
+		j.history.current[r.Path] = ""
+	}
+	j.history.current[r.FilePath()] = r.After
+}
+
+// usedVersions returns the names of the versions that the selected changes refer to, and
+// with current those of the present files.
+func (j *Journal) usedVersions(selects func(*Record) bool, current bool) map[string]bool {
+	used := map[string]bool{}
+	for i := range j.records {
+		if r := &j.records[i]; selects(r) {
+			used[versionName(r.Before)], used[versionName(r.After)] = true, true
+		}
+	}
+	for _, digest := range j.history.current {
+		if current {
+			used[versionName(digest)] = true
+		}
+	}
+	return used
+}
+
+func anyRecord(*Record) bool { return true }
+
+func isOwn(r *Record) bool { return !r.External }
+
+// historySize returns the size of the versions that only the history needs.
+func (j *Journal) historySize() int64 { return j.store.total - j.history.ownSize }
+
+// trimHistory removes the oldest changes of other programs until the history has nine tenths
+// of its size.
+func (j *Journal) trimHistory() error {
+	j.history.ownSize = j.store.size(j.usedVersions(isOwn, false))
+	for j.historySize() > j.history.size/10*9 {
+		external := 0
+		for _, r := range j.records {
+			if r.External {
+				external++
+			}
+		}
+		if external == 0 {
+			return j.store.retain(j.usedVersions(anyRecord, true))
+		}
+		drop := external/8 + 1
+		err := j.dropRecords(func(r *Record) bool {
+			drop--
+			return drop >= 0
+		}, true)
+		if err = errors.Join(err, j.store.retain(j.usedVersions(anyRecord, true))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropRecords removes the changes, of other programs or of memwatchd, for which drops returns true. A record that
+// cannot be removed stays.
+func (j *Journal) dropRecords(drops func(*Record) bool, external bool) error {
+	var errs []error
+	j.records = slices.DeleteFunc(j.records, func(r Record) bool {
+		if r.External != external || !drops(&r) {
+			return false
+		}
+		err := os.Remove(j.recordPath(r))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+			return false
+		}
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// Prune deletes changes that are older than Retention, or than the retention of the history if another
+// program made them, and the versions that nothing needs any more. A clock that runs ahead
+// must not delete the whole undo history: unless the clock is steady, Prune
+// measures age from now or from the newest change, whichever is earlier. The
+// changes of a group are deleted together, and groups with a pending change are
+// kept. A record that cannot be deleted stays and is part of the error.
+func (j *Journal) Prune(now time.Time, steady bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n := len(j.records); !steady && n > 0 && j.records[n-1].Time.Before(now) {
+		now = j.records[n-1].Time
+	}
+	expired := func(r *Record, keep time.Duration) bool { return keep > 0 && r.Time.Before(now.Add(-keep)) }
+	stays := map[string]bool{} // groups to keep
+	for _, r := range j.records {
+		if r.State == StateIntent || !expired(&r, j.Retention) {
+			stays[r.Group] = true
+		}
+	}
+	err := errors.Join(
+		j.dropRecords(func(r *Record) bool { return !stays[r.Group] }, false),
+		j.dropRecords(func(r *Record) bool { return expired(r, j.history.keep) }, true),
+		j.trimHistory(),
+		j.store.retain(j.usedVersions(anyRecord, true)))
+	j.history.full = false
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package journal
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/diff"
+	"github.com/memwatchd/memwatchd/internal/state"
+)
+
+// A versionStore keeps contents of files, one file for each content, below a name that
+// begins with a part of the digest of the content. A content is stored as a whole or as
+// the lines that differ from a whole one, the base, whose name follows the own one. So
+// a content needs at most one other, and its cost follows the change. A file begins with
+// the SHA-256 of the content, which is not the one in the name if text was cut out.
+//
+// The caller serializes the calls.
+type versionStore struct {
+	dir      string
+	versions map[string]storedVersion // by name
+	based    map[string]int64         // total size of the versions with a base, by base
+	total    int64                    // size of all versions
+
+	cachedName string // of the whole version that was read last
+	cached     []byte
+}
+
+type storedVersion struct {
+	base string // "" for a whole one
+	size int64  // of the file
+}
+
+// ErrNoVersion reports that a content is not in the journal.
+var ErrNoVersion = errors.New("this version is not stored")
+
+// nameLength is the length of the part of a digest that names a version.
+const nameLength = 32
+
+func versionName(digest string) string { return digest[:min(len(digest), nameLength)] }
+
+func openVersions(dir string) (*versionStore, error) {
+	if err := state.PrivateDir(dir); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &versionStore{dir: dir, versions: map[string]storedVersion{}, based: map[string]int64{}}
+	for _, e := range entries {
+		name, base, _ := strings.Cut(e.Name(), ".")
+		info, err := e.Info()
+		switch {
+		case len(name) != nameLength || err != nil:
+		case strings.HasSuffix(e.Name(), state.TempSuffix):
+			os.Remove(filepath.Join(dir, e.Name()))
+		default:
+			s.register(name, storedVersion{base, info.Size()})
+		}
+	}
+	return s, nil
+}
+
+func (s *versionStore) register(name string, v storedVersion) {
+	s.unregister(name)
+	s.versions[name] = v
+	s.total += v.size
+	if v.base != "" {
+		s.based[v.base] += v.size
+	}
+}
+
+func (s *versionStore) unregister(name string) {
+	old := s.versions[name]
+	s.total -= old.size
+	if old.base != "" {
+		s.based[old.base] -= old.size
+	}
+	delete(s.versions, name)
+}
+
+// path returns the path of a version's file.
+func (s *versionStore) path(name string, v storedVersion) string {
+	if v.base != "" {
+		name += "." + v.base
+	}
+	return filepath.Join(s.dir, name)
+}
+
+// An encodedVersion is a version that is not written yet.
+type encodedVersion struct {
+	name string
+	storedVersion
+	data []byte
+}
+
+// encode returns a content in its stored form. near is the name of a version that is
+// probably similar, or "". Once the versions with a base are larger than the base, the
+// next one is stored as a whole, which keeps the total near its minimum.
+func (s *versionStore) encode(name string, content []byte, near string) encodedVersion {
+	if v, ok := s.versions[near]; ok && v.base != "" {
+		near = v.base
+	}
+	if v, ok := s.versions[near]; ok && near != name {
+		if base, err := s.read(near); err == nil {
+			e := encodeAs(name, near, base, content)
+			if s.based[near]+e.size <= v.size {
+				return e
+			}
+		}
+	}
+	return encodeAs(name, "", nil, content)
+}
+
+func encodeAs(name, baseName string, base, content []byte) encodedVersion {
+	sum := sha256.Sum256(content)
+	b := bytes.NewBuffer(sum[:])
+	w, _ := flate.NewWriter(b, flate.BestSpeed)
+	var runs []byte
+	a, lines := diff.SplitLines(base), diff.SplitLines(content)
+	at, next := 0, 0 // offsets in base and content
+	copied := 0      // bytes of the present run
+	flush := func(literal []byte) {
+		runs = binary.AppendUvarint(runs, uint64(at-copied))
+		runs = binary.AppendUvarint(runs, uint64(copied))
+		runs = binary.AppendUvarint(runs, uint64(len(literal)))
+		runs = append(runs, literal...)
+		copied = 0
+	}
+	line := 0 // of content
+	for i, j := range diff.Align(a, lines) {
+		if j >= 0 {
+			literal := 0
+			for ; line < j; line++ {
+				literal += len(lines[line])
+			}
+			if literal > 0 {
+				// The present run ends before the line of the base.
+				flush(content[next : next+literal])
+				next += literal
+			}
+			at, copied = at+len(a[i]), copied+len(a[i])
+			next, line = next+len(a[i]), line+1
+			continue
+		}
+		if copied > 0 {
+			flush(nil)
+		}
+		at += len(a[i])
+	}
+	flush(content[next:])
+	w.Write(runs)
+	w.Close()
+	return encodedVersion{name, storedVersion{baseName, int64(b.Len())}, b.Bytes()}
+}
+
+// read returns the content of a version.
+func (s *versionStore) read(name string) ([]byte, error) {
+	if name == s.cachedName && name != "" {
+		return s.cached, nil
+	}
+	v, ok := s.versions[name]
+	if !ok {
+		return nil, ErrNoVersion
+	}
+	var base []byte
+	if v.base != "" {
+		var err error
+		base, err = s.read(v.base)
+		if err != nil {
+			return nil, err
+		}
+	}
+	data, err := os.ReadFile(s.path(name, v))
+	if err != nil {
+		return nil, err
+	}
+	content, err := decodeVersion(data, base)
+	if err != nil {
+		return nil, fmt.Errorf("version %s: %w", name, err)
+	}
+	if v.base == "" {
+		s.cachedName, s.cached = name, content
+	}
+	return content, nil
+}
+
+var errDamaged = errors.New("damaged: digest mismatch")
+
+func decodeVersion(data, base []byte) ([]byte, error) {
+	if len(data) < sha256.Size {
+		return nil, errDamaged
+	}
+	runs, err := io.ReadAll(flate.NewReader(bytes.NewReader(data[sha256.Size:])))
+	if err != nil {
+		return nil, errDamaged
+	}
+	content := []byte{}
+	for len(runs) > 0 {
+		var n [3]uint64
+		for i := range n {
+			value, used := binary.Uvarint(runs)
+			if used <= 0 {
+				return nil, errDamaged
+			}
+			n[i], runs = value, runs[used:]
+		}
+		size := uint64(len(base))
+		if n[0] > size || n[1] > size-n[0] || n[2] > uint64(len(runs)) {
+			return nil, errDamaged
+		}
+		content = append(append(content, base[n[0]:n[0]+n[1]]...), runs[:n[2]]...)
+		runs = runs[n[2]:]
+	}
+	if sha256.Sum256(content) != [sha256.Size]byte(data[:sha256.Size]) {
+		return nil, errDamaged
+	}
+	return content, nil
+}
+
+// replace changes the content of a version, and stores it with the given base. The file
+// exists at any time.
+func (s *versionStore) replace(name, base string, content []byte) error {
+	var from []byte
+	if base != "" {
+		var err error
+		from, err = s.read(base)
+		if err != nil {
+			return err
+		}
+	}
+	e := encodeAs(name, base, from, content)
+	old, had := s.versions[name]
+	if err := state.Write(s.path(name, e.storedVersion), e.data); err != nil {
+		return err
+	}
+	if s.cachedName == name {
+		s.cachedName, s.cached = "", nil
+	}
+	s.register(name, e.storedVersion)
+	if had && old.base != base {
+		return os.Remove(s.path(name, old))
+	}
+	return nil
+}
+
+// change replaces the contents of versions, by name. It first stores the new contents of
+// bases under names of their own, then changes the versions that need them, and the
+// bases last, so that every version can be read at any time.
+func (s *versionStore) change(names []string, edit func(name string, content []byte) []byte) error {
+	moved := map[string]string{} // new bases
+	for _, name := range names {
+		if s.versions[name].base != "" || s.based[name] <= 0 {
+			continue
+		}
+		content, err := s.read(name)
+		if err != nil {
+			return err
+		}
+		content = edit(name, content)
+		fresh := versionName(Digest(content))
+		if v, ok := s.versions[fresh]; !ok || v.base != "" {
+			if err := s.replace(fresh, "", content); err != nil {
+				return err
+			}
+		}
+		moved[name] = fresh
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.versions)) {
+		v := s.versions[name]
+		to, ok := moved[v.base]
+		if !ok {
+			to = v.base
+		}
+		if _, isBase := moved[name]; isBase || !ok && !slices.Contains(names, name) {
+			continue
+		}
+		content, err := s.read(name)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(names, name) {
+			content = edit(name, content)
+		}
+		if to == name {
+			to = ""
+		}
+		if err := s.replace(name, to, content); err != nil {
+			return err
+		}
+	}
+	for name, to := range moved {
+		content, err := s.read(name)
+		if err != nil {
+			return err
+		}
+		if to == name {
+			to = ""
+		}
+		if err := s.replace(name, to, edit(name, content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retain removes all versions that are not needed: neither used themselves nor the base of a used
+// one.
+func (s *versionStore) retain(used map[string]bool) error {
+	needed := map[string]bool{}
+	for name, v := range s.versions {
+		if used[name] {
+			needed[name], needed[v.base] = true, true
+		}
+	}
+	var errs []error
+	for name, v := range s.versions {
+		if needed[name] {
+			continue
+		}
+		if err := os.Remove(s.path(name, v)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		s.unregister(name)
+	}
+	return errors.Join(errs...)
+}
+
+// size returns the size of the used versions and their bases.
+func (s *versionStore) size(used map[string]bool) (total int64) {
+	counted := map[string]bool{}
+	for name := range used {
+		for v, ok := s.versions[name]; ok && !counted[name]; v, ok = s.versions[name] {
+			counted[name] = true
+			total += v.size
+			name = v.base
+		}
+	}
+	return total
+}
