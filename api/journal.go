@@ -50,7 +50,7 @@ type WriteRecord struct {
 
 // UndoRequest requests that changes be undone.
 type UndoRequest struct {
-	ID     string `json:"id" arg:"1" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it"`
+	ID     string `json:"id" arg:"1" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it. Or FILE@VERSION: version of a file to restore, as history lists it"`
 	Since  string `json:"since" doc:"undo all changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Mine   bool   `json:"mine" with:"since" doc:"undo only changes that the calling program made in its present session, such as the commands of one terminal"`
 	By     string `json:"by" with:"since" doc:"undo only changes that this program or session requested: cli, console, hook, mcp:claude-code or the id of a session"`

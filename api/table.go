@@ -191,6 +191,15 @@ var Operations = []*Operation{
 		Name: "journal", Summary: "List the changes to files, with their causes", Needs: TheOwner,
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}),
+	NewOperation[HistoryRequest](Operation{
+		Name: "history", Summary: "List the earlier versions of a file", Needs: TheOwner,
+		Admin: true, ReadOnly: true,
+		Commands: []Command{{
+			Words: "history", Summary: "List the earlier versions of a file", Example: "MEMORY.md",
+		}, {
+			Words: "history show", Summary: "Show an earlier version of a file", Without: []string{"limit"},
+		}},
+	}),
 	NewOperation[UndoRequest](Operation{
 		Name: "undo", Summary: "Undo changes to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,

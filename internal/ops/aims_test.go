@@ -339,6 +339,7 @@ var requestPlans = map[string]requestPlan{
 	"share_status":      {rule: maintains, requests: fixedRequest(fields{"plan": true}), fullRoot: true},
 	"share_push":        {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"share_forget_host": {rule: maintains, requests: fixedRequest(fields{"host": "old"}), fullRoot: true},
+	"history":           {rule: maintains, requests: fixedRequest(fields{"path": "MEMORY.md"}), fullRoot: true},
 	"journal":           {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"undo":              {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
 	"restore": {rule: changes, requests: func(e *target) []testRequest {

@@ -122,6 +122,7 @@ var bindings = map[string]binding{
 	"unlink":                bindFunc((*Memory).writeOps, writeOps.unlink),
 	"links":                 bindFunc((*Memory).readOps, readOps.links),
 	"compress":              bindFunc((*Memory).adminOps, adminOps.compress),
+	"history":               bindFunc((*Memory).adminOps, adminOps.history),
 	"journal":               bindFunc((*Memory).adminOps, adminOps.journal),
 	"undo":                  bindFunc((*Memory).adminOps, adminOps.undo),
 	"conflicts":             bindFunc((*Memory).adminOps, adminOps.conflicts),

@@ -75,6 +75,14 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 		}
 		list = []vault.UndoResult{u}
 	case r.ID != "":
+		if path, id, named := cutVersion(r.ID); named {
+			u, err := m.Undoer.Restore(ctx, path, id, r.DryRun)
+			if err != nil {
+				return nil, undoError(r.ID, err)
+			}
+			list = []vault.UndoResult{u}
+			break
+		}
 		var err error
 		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)
 		if err != nil {

@@ -135,6 +135,11 @@ var Tools = []*Tool{
 		Text: "Delete all items of a namespace. Use this tool only at the request of the user.",
 	}, "item_delete_namespace"),
 	newTool(Tool{
+		Name: "memory_history", Title: "Earlier versions of a file",
+		Text: "List the earlier versions of a memory file, such as one that a tool has overwritten by mistake, or read " +
+			"one of them as FILE@VERSION.",
+	}, "history"),
+	newTool(Tool{
 		Name: "memory_status", Title: "Memory status",
 		Text: "Report whether memory works, with the current problems. Use this tool when searches fail or writes " +
 			"are refused.",

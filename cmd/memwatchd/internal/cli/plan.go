@@ -115,7 +115,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 		return err
 	}
 	for _, w := range answer.Writes {
-		if w.State == "done" && len(w.Undoes) == 0 && !w.Automatic {
+		if w.State == "done" && len(w.Undoes) == 0 && !w.Automatic && !w.External {
 			return setParam(req, "id", w.ID)
 		}
 	}

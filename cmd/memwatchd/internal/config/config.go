@@ -89,6 +89,12 @@ type Config struct {
 		Keep time.Duration `yaml:"keep" default:"90d" min:"1h" doc:"Time for which a change can be undone"`
 	} `yaml:"journal"`
 
+	History struct {
+		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, no versions are kept of files that other programs change, and those that were kept are deleted"`
+		Keep    time.Duration `yaml:"keep" default:"30d" min:"1h" doc:"Time for which versions of files that other programs changed are kept"`
+		Size    size          `yaml:"size" default:"256MiB" min:"1MiB" doc:"Maximum disk space for these versions; the oldest are deleted first"`
+	} `yaml:"history"`
+
 	Identity struct {
 		Read string `yaml:"read" default:"union" enum:"union,canonical" doc:"Readable items of a linked account: those of the account and its keys (union), or of the account only (canonical)"`
 	} `yaml:"identity"`

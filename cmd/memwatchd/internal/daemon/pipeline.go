@@ -59,6 +59,7 @@ type pipeline struct {
 	copies    copies
 
 	overwritten *overwritten
+	history     *history // nil if versions of other programs are not kept
 
 	applyMu sync.Mutex // one Changed at a time
 	largeMu sync.Mutex // one large file is parsed at a time
@@ -191,6 +192,9 @@ func (p *pipeline) recordResult(l scanResult) {
 		p.documents.dropFile(l.update.Path)
 	} else if l.apply && !copied && !p.layout.InRoot(l.update.Path) {
 		p.overwritten.changed(l.update.Path, l.update.Hash)
+	}
+	if l.apply && !copied && !p.layout.InRoot(l.update.Path) {
+		p.history.changed(l.update.Path)
 	}
 	if p.todos != nil && !copied && !p.layout.InRoot(l.update.Path) {
 		p.todos.Changed(l.update.Path, l.update.Doc)

@@ -44,6 +44,7 @@ func (d *daemon) openWriting() (err error) {
 		return err
 	}
 	d.pipeline.compactor, d.pipeline.overwritten.journal = d.maintenance.compactor, records
+	d.openHistory()
 	d.openTodos()
 	return nil
 }
@@ -63,6 +64,9 @@ func (d *daemon) attachWriter(m *ops.Memory) {
 	m.Undoer = &vault.Undoer{Writer: d.writer}
 	m.Merger = &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout}
 	m.Compactor, m.Compress, m.Semaphore = d.maintenance.compactor, d.maintenance.compress, d.maintenance.semaphore
+	if d.pipeline.history != nil {
+		m.RecordHistory = d.pipeline.history.record
+	}
 	m.Used = d.maintenance.compactor.Uses.Used
 }
 
@@ -114,6 +118,9 @@ func (d *daemon) runWriteJobs(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.runWriter(ctx) })
 	group.Go(func() error { return d.runPruning(ctx) })
+	if d.pipeline.history != nil {
+		group.Go(func() error { return d.pipeline.history.run(ctx) })
+	}
 	group.Go(func() error { return d.runTodos(ctx) })
 	group.Go(func() error { return d.runMaintenance(ctx) })
 	return group.Wait()

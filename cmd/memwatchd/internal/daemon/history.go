@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// historyDelay lets the index take a changed file first.
+const historyDelay = 100 * time.Millisecond
+
+// A history keeps the versions of files that other programs change in the journal. It
+// reads the files again, after the index has them, so that a search never waits for it.
+type history struct {
+	journal *journal.Journal
+	files   *files
+	logger  *slog.Logger
+
+	wake chan struct{}
+
+	recordMu sync.Mutex // one recording at a time
+	mu       sync.Mutex
+	paths    map[string]bool
+	failed   string // the error that was logged last
+}
+
+// changed notes that a file may have changed. A nil history ignores the call.
+func (h *history) changed(path string) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	h.paths[path] = true
+	h.mu.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run records changed files until the context ends.
+func (h *history) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-h.wake:
+		}
+		if err := sleep(ctx, historyDelay); err != nil {
+			return err
+		}
+		h.record(ctx)
+	}
+}
+
+// record records the changed files.
+func (h *history) record(ctx context.Context) {
+	h.recordMu.Lock()
+	defer h.recordMu.Unlock()
+	h.mu.Lock()
+	paths := h.paths
+	h.paths = map[string]bool{}
+	h.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if ctx.Err() != nil {
+			h.changed(path)
+			continue
+		}
+		err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
+		if err != nil && !errors.Is(err, vault.ErrChanging) && err.Error() != h.failed {
+			h.failed = err.Error()
+			h.logger.Warn("a version of a file is not in the history", "path", path, "err", err)
+		}
+	}
+}
+
+// read returns the content of a file, or nil if there is none.
+func (h *history) read(path string) ([]byte, error) {
+	file, err := h.files.Read(path)
+	switch {
+	case vault.Absent(err):
+		return nil, nil
+	case err == nil && file.Unstable:
+		return nil, vault.ErrChanging
+	}
+	return file.Data, err
+}
+
+// openHistory makes the journal keep the versions of files that other programs change. The
+// contents of all files in the index are stored, in the background, as they are the first
+// earlier versions.
+func (d *daemon) openHistory() {
+	c := d.config.History
+	if !c.Enabled {
+		d.writer.Journal.KeepHistory(0, 0)
+		return
+	}
+	d.writer.Journal.KeepHistory(int64(c.Size), c.Keep)
+	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger, wake: make(chan struct{}, 1),
+		paths: map[string]bool{}}
+	d.pipeline.history = h
+	for _, f := range d.index.Files(func(*index.FileInfo) bool { return true }) {
+		if _, copied := memory.CopyOf(f.Path); copied || d.pipeline.layout.InRoot(f.Path) {
+			continue
+		}
+		digest := journal.DigestOf(f.Hash)
+		h.journal.Known(f.Path, digest)
+		if !h.journal.Stored(digest) {
+			h.changed(f.Path)
+		}
+	}
+}
