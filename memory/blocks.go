@@ -556,15 +556,6 @@ func (p *privateRanges) overlaps(from, to int) bool {
 	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
 }
 
-// regionAt returns the region that contains a line and the next one, or an empty
-// one.
-func (p *privateRanges) regionAt(line int) lineRange {
-	if r := p.regionFrom(line + 1); r.overlaps(line, line) {
-		return r
-	}
-	return lineRange{}
-}
-
 // regionFrom returns the first region that ends on a line or below it, or an
 // empty one.
 func (p *privateRanges) regionFrom(line int) lineRange {

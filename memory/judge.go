@@ -126,31 +126,44 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 	known, drafted := byID(existing), byID(draft)
 	for _, s := range p.Pairs {
 		was, is := known[s.Existing], drafted[s.Draft]
+		it, e := &m.Items[is.at], &m.doc.Entries[was.at]
+		if it.Into >= 0 || !slices.Contains(it.section.entries, was.at) || m.taken[[2]int{was.at, -1}] {
+			return fmt.Errorf("%w: %s: merged with another item", ErrDraft, it.Name)
+		}
 		if was.Task {
-			if err := m.pairItem(is.at, was.at, ""); err != nil {
-				return err
-			}
-			continue
-		}
-		text, err := mergedText(was, is, s.Text, refuse)
-		if err != nil {
+			it.entry = e
+		} else if err := m.rewordItem(it, was, is, s.Text, refuse); err != nil {
 			return err
 		}
-		one := DraftEntry{title: mergedTitle(was, is), lines: textLinesOf(text)}
-		if err := m.pairItem(is.at, was.at, one.listItem("-")); err != nil {
-			return err
+		if !m.replaceable(it, was.at) {
+			return fmt.Errorf("%w: %s: an open task would be lost", ErrDraft, it.Name)
 		}
-		it := &m.Items[is.at]
-		if Fold(it.entry.Title) != Fold(one.title) {
-			return errors.New("a merged text has a new title")
-		}
+		m.recordPair(it, was.at)
 		title := mergeTitle(it.entry)
-		if title != "" && title != mergeTitle(&m.doc.Entries[was.at]) &&
+		if title != "" && title != mergeTitle(e) &&
 			slices.ContainsFunc(it.section.entries, func(i int) bool {
 				return mergeTitle(&m.doc.Entries[i]) == title
 			}) {
 			return errors.New("an item gets the title of another item")
 		}
+	}
+	return nil
+}
+
+// rewordItem sets the text that an item and the entry in the file become.
+func (m *Merge) rewordItem(it *MergeItem, was, is *Mergeable, text string, refuse func(string) error) error {
+	text, err := mergedText(was, is, text, refuse)
+	if err != nil {
+		return err
+	}
+	one := DraftEntry{title: mergedTitle(was, is), lines: textLinesOf(text)}
+	it.text = one.listItem("-")
+	it.entry, err = m.layout.parseDraftEntry(m.doc.Place.Path, &one, it.heading, it.text)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
+	}
+	if Fold(it.entry.Title) != Fold(one.title) {
+		return errors.New("a merged text has a new title")
 	}
 	return nil
 }

@@ -322,38 +322,6 @@ func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) b
 	return m, nil
 }
 
-// pairItem pairs an item of the draft with an entry, both by index. The text,
-// one list item with the marker "-", replaces the entry; if text is empty, as for
-// a task, which keeps its words in the file, the item's own text does. pairItem
-// returns an error that matches [ErrDraft], and changes nothing, if the entry is
-// not a candidate of the item, is already paired, or contains an open task that
-// would be lost.
-func (m *Merge) pairItem(item, entry int, text string) error {
-	it := &m.Items[item]
-	switch {
-	case it.Into >= 0:
-		return fmt.Errorf("%w: %s: already merged", ErrDraft, it.Name)
-	case !slices.Contains(it.section.entries, entry) || m.taken[[2]int{entry, -1}]:
-		return fmt.Errorf("%w: %s: cannot be merged with entry %d", ErrDraft, it.Name, entry)
-	}
-	if text != "" {
-		replacement, err := m.layout.parseDraftEntry(m.doc.Place.Path, &DraftEntry{}, it.heading, text)
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
-		}
-		it.entry, it.text = replacement, text
-	}
-	e := &m.doc.Entries[entry]
-	if !m.replaceable(it, entry) || it.task != nil && (len(e.Tasks) == 0 || !it.task.Done) {
-		return fmt.Errorf("%w: %s: an open task would be lost", ErrDraft, it.Name)
-	}
-	if it.task != nil {
-		it.entry = e
-	}
-	m.recordPair(it, entry)
-	return nil
-}
-
 func (m *Merge) recordPair(it *MergeItem, entry int) {
 	it.Into = entry
 	m.taken[[2]int{entry, it.inTask}] = true
