@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
-	"slices"
 
 	"github.com/adrg/xdg"
 
@@ -33,17 +32,6 @@ func DaemonSocket(root string) string {
 	return holder.Socket
 }
 
-// RegisteredSockets returns the sockets of the daemons that hold or held the lock of a
-// root, sorted by the names of the locks.
-func RegisteredSockets() (sockets []string) {
-	eachHolder(func(h vault.Holder, _ bool) {
-		if h.Socket != "" && !slices.Contains(sockets, h.Socket) {
-			sockets = append(sockets, h.Socket)
-		}
-	})
-	return sockets
-}
-
 // ServedRoot returns the root that the daemon on a socket serves, or "" if no such
 // daemon is known on this machine.
 func ServedRoot(socket string) string {
@@ -52,27 +40,16 @@ func ServedRoot(socket string) string {
 		return ""
 	}
 	var roots []string
-	eachHolder(func(h vault.Holder, running bool) {
-		if running && h.Socket == socket {
+	locks, _ := filepath.Glob(filepath.Join(RootLocks(), "*.lock")) // fails if the path is a pattern
+	for _, lock := range locks {
+		if h, running := vault.ReadHolder(lock); running && h.Socket == socket {
 			roots = append(roots, h.Root)
 		}
-	})
+	}
 	if len(roots) != 1 { // the process ID of a killed daemon may be in use again
 		return ""
 	}
 	return roots[0]
-}
-
-// eachHolder calls f for the holder of each lock of a root, sorted by the names of the
-// locks, and reports whether a process with its ID runs.
-func eachHolder(f func(h vault.Holder, running bool)) {
-	locks, err := filepath.Glob(filepath.Join(RootLocks(), "*.lock"))
-	if err != nil {
-		return // the path contains characters of a pattern
-	}
-	for _, lock := range locks {
-		f(vault.ReadHolder(lock))
-	}
 }
 
 // RealPath returns path without symbolic links, or path itself if the file is
