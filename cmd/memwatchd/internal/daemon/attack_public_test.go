@@ -1,82 +1,15 @@
 package daemon
 
 import (
-	"encoding/json"
-	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
-
-// TestHeavyDrafts checks that clients that send large drafts and leave at once do
-// not keep the owner from writing, and that such a draft succeeds afterwards.
-func TestHeavyDrafts(t *testing.T) {
-	g := startGuarded(t)
-	var large strings.Builder
-	large.WriteString("---\nsession_id: large\n---\n# Day\n\n## Temporary Facts\n")
-	for i := range 20_000 {
-		fmt.Fprintf(&large, "- **Fact %d**: the value of fact %d\n", i, i)
-	}
-	name := filepath.Join(g.root, testkit.DaysAgo(0), "large.md")
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(large.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g.mustSend(t, g.dial("s"), "sync", object{"timeout": "2m"})
-
-	draft := func(items, size int) object {
-		facts := make([]object, items)
-		for i := range facts {
-			facts[i] = object{"title": fmt.Sprintf("Fact %d", i*40), "text": fmt.Sprint(strings.Repeat("the same words again ", size/21), i)}
-		}
-		return object{"session": "large", "draft": object{"summary": "Many facts", "facts": facts}}
-	}
-	heavy := draft(500, 740) // 397 KB
-	status, body := g.sendRequest(t, g.dial("public"), "session", draft(20_000, 0))
-	if errorCode(t, body) != api.TooLarge || !strings.Contains(body, "maximum 500") {
-		t.Errorf("a draft of 20,000 titles: %d %.200s", status, body)
-	}
-	for socket, scope := range map[string]object{"public": nil, "s": {"subject": "acct:42", "context": "public"}} {
-		text, err := json.Marshal(mergeObjects(heavy, scope))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			c, err := net.Dial("unix", g.socket(socket))
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(c, "POST /v1/session HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: %d\r\n\r\n", len(text))
-			if _, err := c.Write(text); err != nil {
-				t.Fatal(err)
-			}
-			time.AfterFunc(300*time.Millisecond, func() { c.Close() }) // a merge may have begun
-		}
-	}
-	owner := g.dial("s")
-	for i := range 5 {
-		g.mustSend(t, owner, "note", object{"text": fmt.Sprint("a note of the owner ", i), "subject": "owner", "context": "private"})
-	}
-	g.mustSend(t, g.dial("public"), "session", heavy)
-	g.mustSend(t, owner, "session", mergeObjects(heavy, object{"subject": "acct:42", "context": "public"}))
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if missing := firstMissingLine(strings.Split(strings.TrimSpace(large.String()), "\n")[4:], string(data)); missing != "" {
-		t.Errorf("the file has lost %q", missing)
-	}
-}
 
 // otherRequests holds requests that would succeed for the owner in private.
 var otherRequests = map[string]object{

@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -254,7 +252,6 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 			t.Errorf("%s: %v", uniqueWord(i), got)
 		}
 	}
-	g.checkVaultLinks(t, c, dir, notes)
 	if got := g.searchPaths(t, c, object{"query": "harbour form", "group": "file", "limit": 100, "exclude": "Note"}); slices.Contains(got, "vault:Meta/Forms/day.md") {
 		t.Error("a template is found")
 	}
@@ -310,124 +307,6 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 	for path := range treeState(t, main) {
 		if strings.Contains(path, "vault:") {
 			t.Errorf("%s was created", path)
-		}
-	}
-}
-
-// TestClaudeCodeRoot checks that the links of the memories of Claude Code stay in
-// their project, and that nothing is written below them.
-func TestClaudeCodeRoot(t *testing.T) {
-	isolateHome(t)
-	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "projects")
-	files := map[string]string{}
-	for _, project := range []string{"-srv-shop", "-srv-blog"} {
-		files[project+"/memory/MEMORY.md"] = "# Memory\n\n- [Deploy](deploy.md) on Fridays\n- [Tests](tests.md)\n"
-		files[project+"/memory/deploy.md"] = "- [ ] rotate the zebra key, see [[MEMORY]] and [[tests]]\n"
-		files[project+"/memory/tests.md"] = "---\nvisibility: public_ok\n---\nRun them all.\n"
-		files[project+"/s1.jsonl"] = "{}\n"
-	}
-	writeTree(t, dir, files, time.Now().Add(-time.Hour))
-	writeTree(t, main, map[string]string{"deploy.md": "- a deploy of the memory\n"}, time.Now())
-	before, changes := treeState(t, dir), watchChanges(t, dir)
-	g := startTarget(t, main, func(c *config.Config, base string) {
-		withFolders(config.Root{Name: "claude", Path: dir, Kind: "claude-code"})(c, base)
-		c.Write.Quiet = 0
-	})
-	c := g.dial("s")
-	for _, project := range []string{"-srv-shop", "-srv-blog"} {
-		at := "claude:" + project + "/memory/"
-		for name, want := range map[string][]string{
-			"MEMORY.md": {at + "deploy.md", at + "tests.md", "<", at + "deploy.md"},
-			"deploy.md": {at + "MEMORY.md", at + "tests.md", "<", at + "MEMORY.md"},
-			"tests.md":  {"<", at + "MEMORY.md", at + "deploy.md"},
-		} {
-			to, from := g.links(t, c, at+name)
-			if diff := cmp.Diff(want, slices.Concat(to, []string{"<"}, from)); diff != "" {
-				t.Errorf("links of %s (-want +got):\n%s", name, diff)
-			}
-		}
-		g.wantPaths(t, c, object{"query": "zebra", "tags": []string{"project:" + strings.TrimPrefix(project, "-")}}, at+"deploy.md")
-	}
-	g.mustSend(t, c, "check", mergeObjects(object{"fix": true}, ownerInPrivate))
-	if err := g.stop(); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(before, treeState(t, dir)); diff != "" || changes.Load() > 0 {
-		t.Errorf("%d changes of the folder:\n%s", changes.Load(), diff)
-	}
-}
-
-// links returns the paths of the links from a file, in its order, and to it, sorted.
-func (g *target) links(t *testing.T, c *http.Client, path string) (to, from []string) {
-	t.Helper()
-	var a api.RelatedAnswer
-	if err := json.Unmarshal([]byte(g.mustSend(t, c, "related", mergeObjects(object{"path": path, "limit": 100}, ownerInPrivate))), &a); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range a.To {
-		to = append(to, l.Path)
-	}
-	for _, l := range a.From {
-		from = append(from, l.Path)
-	}
-	slices.Sort(from)
-	return to, from
-}
-
-// checkVaultLinks compares the links from and to some notes of a vault of [newVault]
-// with those in its files.
-func (g *target) checkVaultLinks(t *testing.T, c *http.Client, dir string, notes int) {
-	t.Helper()
-	pathOf := func(n string) string {
-		i, _ := strconv.Atoi(n)
-		return fmt.Sprintf("vault:Area %d/Note %d.md", i%23, i)
-	}
-	to, from := map[string][]string{}, map[string][]string{}
-	for i := range notes {
-		path := pathOf(strconv.Itoa(i))
-		text, err := os.ReadFile(filepath.Join(dir, strings.TrimPrefix(path, "vault:")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`\[\[Note (\d+)\]\]`).FindAllSubmatch(text, -1) {
-			target := pathOf(string(m[1]))
-			to[path], from[target] = append(to[path], target), append(from[target], path)
-		}
-	}
-	for i := 0; i < notes; i += 10 {
-		path := pathOf(strconv.Itoa(i))
-		gotTo, gotFrom := g.links(t, c, path)
-		slices.Sort(from[path])
-		if diff := cmp.Diff([][]string{to[path], from[path]}, [][]string{gotTo, gotFrom}); diff != "" {
-			t.Errorf("links of %s (-want +got):\n%s", path, diff)
-		}
-	}
-}
-
-// TestSavesInRootsAreFound checks that a search finds what was saved in a folder
-// right before it.
-func TestSavesInRootsAreFound(t *testing.T) {
-	isolateHome(t)
-	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
-	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
-	writeTree(t, dir, newVault(rand.New(rand.NewPCG(3, 4)), 50), time.Now())
-	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: dir}))
-	c := g.dial("s")
-	for i := range 60 {
-		path, word := fmt.Sprintf("deep%d/er/n%d.md", i%5, i%20), "zorb"+uniqueWord(i)
-		name := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte("A line with "+word+".\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		g.wantPaths(t, c, object{"query": word, "typos": "keep"}, "vault:"+path)
-		if i%3 == 0 {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
-			g.wantPaths(t, c, object{"query": word, "typos": "keep"})
 		}
 	}
 }

@@ -4,12 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"math"
-	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,89 +64,6 @@ func hitsOf(a api.SearchAnswer) (list []string) {
 
 func publicNote(lines ...string) string {
 	return "---\nvisibility: public_ok\n---\n# Notes\n\n- " + strings.Join(lines, "\n- ") + "\n"
-}
-
-// TestShare checks that a machine finds the entries that another one published,
-// with the same scores and times.
-func TestShare(t *testing.T) {
-	isolateHome(t)
-	store, when := newStore(t), time.Date(2026, 2, 5, 9, 0, 0, 0, time.UTC)
-	desk, laptop := shortDir(t), shortDir(t)
-	writeTree(t, desk, map[string]string{
-		"notes/bike.md": publicNote("The blue bike needs a chain #bike <!-- id=chain importance=0.7 -->",
-			"The red bike is sold <!-- id=red -->", "蓝色的自行车 <!-- id=zh -->"),
-		"notes/tea.md":                publicNote("Green tea <!-- id=tea -->"),
-		"_longterms/alice/profile.md": "## Public summaries\n\n- **Bikes**: has two bikes <!-- visibility=public_ok evidence=notes/bike.md#red updated=2026-02-04T00:00:00Z -->\n",
-	}, when)
-	a := startTarget(t, desk, sharingAs("desk", store))
-	if _, body := a.sendRequest(t, a.dial("s"), "share_push", scoped("s", object{})); !strings.Contains(body, "run `memwatchd share init`") {
-		t.Errorf("before share init: %s", body)
-	}
-	pushed := decodeAs[api.SharePushAnswer](t, a, "s", "share_push", object{"step": "init"})
-	if pushed.Published != 5 || pushed.Missing+pushed.Extra != 0 || pushed.State != "publishing" {
-		t.Errorf("share init: %+v", pushed)
-	}
-	b := startTarget(t, laptop, sharingAs("laptop", store))
-	for _, request := range []object{
-		{"query": "bike", "mode": "overlap", "as_of": "2026-02-06", "explain": true},
-		{"query": "bike chain blue", "mode": "overlap", "recency_bias": 0.9, "as_of": "2026-02-06"},
-		{"query": "自行车", "mode": "overlap", "as_of": "2026-02-06"},
-		{"query": "bike", "mode": "overlap", "tags": []string{"bike"}, "as_of": "2026-02-06"},
-	} {
-		want := decodeAs[api.SearchAnswer](t, a, "s", "search", request)
-		got := decodeAs[api.SearchAnswer](t, b, "s", "search", request)
-		if len(want.Hits) == 0 || len(got.Hits) != len(want.Hits) || got.Index.Shared != "included" {
-			t.Fatalf("%v: %v at the other machine, want %v", request, hitsOf(got), hitsOf(want))
-		}
-		for i, h := range got.Hits {
-			w := want.Hits[i]
-			if h.ID != "desk:"+w.ID || math.Abs(h.Score-w.Score) > 1e-6 || h.Text != w.Text || h.Host != "desk" ||
-				!h.Time.Equal(w.Time) || h.Line != w.Line || !h.Untrusted {
-				t.Errorf("%v: hit %d is %+v, want %+v", request, i, h, w)
-			}
-		}
-	}
-	recent := object{"as_of": "2026-02-06", "hours": 48}
-	want := hitsOf(decodeAs[api.SearchAnswer](t, a, "s", "recent", recent))
-	got := hitsOf(decodeAs[api.SearchAnswer](t, b, "s", "recent", recent))
-	for i := range want {
-		want[i] = "desk:" + want[i]
-	}
-	slices.Sort(want) // all but one have the same time
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("recent (-want +got):\n%s", diff)
-	}
-	entry := decodeAs[api.GetAnswer](t, b, "s", "get", object{"path": "desk:notes/bike.md#chain"})
-	if entry.Text != "- The blue bike needs a chain #bike\n" || entry.Host != "desk" || !entry.Untrusted {
-		t.Errorf("get: %+v", entry)
-	}
-	if status, body := b.sendRequest(t, b.dial("s"), "get", scoped("s", object{"path": "desk:notes/bike.md#none"})); status != 404 {
-		t.Errorf("get of a missing entry: %s", body)
-	}
-	block := decodeAs[api.ContextAnswer](t, b, "s", "context", object{"format": "relevant", "query": "chain"})
-	if !strings.Contains(block.Text, "desk:notes/bike.md:6 2026-02-05 [untrusted]") || block.Index.Shared != "included" {
-		t.Errorf("context: %+v", block)
-	}
-
-	// A change is found, a removed entry is not, and an own copy is the only hit.
-	writeTree(t, desk, map[string]string{"notes/tea.md": publicNote("Black tea <!-- id=black -->")}, when)
-	decodeAs[api.SyncAnswer](t, a, "s", "sync", object{})
-	waitUntil(t, "the change is published", func() bool {
-		found := hitsOf(decodeAs[api.SearchAnswer](t, b, "s", "search", object{"query": "tea"}))
-		return cmp.Equal(found, []string{"desk:notes/tea.md - Black tea"})
-	})
-	writeTree(t, laptop, map[string]string{"notes/tea.md": publicNote("Black tea <!-- id=black -->")}, when)
-	found := hitsOf(decodeAs[api.SearchAnswer](t, b, "s", "search", object{"query": "tea"}))
-	if !cmp.Equal(found, []string{"notes/tea.md - Black tea"}) {
-		t.Errorf("an entry that both machines have: %q", found)
-	}
-	if n := decodeAs[api.ShareForgetAnswer](t, b, "s", "share_forget_host", object{"host": "desk"}); n.Removed < 5 {
-		t.Errorf("%d entries of a machine removed", n.Removed)
-	}
-	if status, body := b.sendRequest(t, b.dial("s"), "share_forget_host", scoped("s", object{"host": "laptop"})); status != 400 {
-		t.Errorf("forget-host of this machine: %s", body)
-	}
 }
 
 // TestSharePrivacy checks that no request contains text that is not published,
@@ -285,38 +197,6 @@ func TestShareAway(t *testing.T) {
 	})
 	if s := decodeAs[api.SearchAnswer](t, g, "s", "search", object{"query": "bike"}); s.Index.Shared == "unavailable" {
 		t.Error("the store is not asked after it answers again")
-	}
-}
-
-// TestNothingShared checks that without configuration there are no requests, files
-// or goroutines.
-func TestNothingShared(t *testing.T) {
-	isolateHome(t)
-	root := shortDir(t)
-	writeTree(t, root, map[string]string{"a.md": publicNote("bike")}, time.Now())
-	g := startTarget(t, root, func(c *config.Config, _ string) {
-		c.Memory.Owner, c.Share.Publish, c.Share.Host = "alice", []string{"**"}, "desk"
-	})
-	if g.daemon.share != nil {
-		t.Error("there is a publisher")
-	}
-	answer := g.mustSend(t, g.dial("s"), "search", object{"query": "bike"})
-	status := g.mustSend(t, g.dial("s"), "status", scoped("s", object{}))
-	if strings.Contains(answer, `"shared"`) || strings.Contains(status, `"share"`) {
-		t.Errorf("answers mention a store: %s %s", answer, status)
-	}
-	if code, body := g.sendRequest(t, g.dial("s"), "share_status", scoped("s", object{})); code != 503 || !strings.Contains(body, "share.weaviate.url") {
-		t.Errorf("share_status: %d %s", code, body)
-	}
-	fs.WalkDir(os.DirFS(g.base), ".", func(path string, _ fs.DirEntry, _ error) error {
-		if strings.Contains(path, "share") || strings.HasSuffix(path, ".jsonl") {
-			t.Errorf("file %s", path)
-		}
-		return nil
-	})
-	var stacks [1 << 20]byte
-	if text := string(stacks[:runtime.Stack(stacks[:], true)]); strings.Contains(text, "memwatchd/share.") {
-		t.Errorf("goroutines:\n%s", text)
 	}
 }
 
