@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,8 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // firstCommands are the commands that a newcomer needs, as examples.
@@ -31,30 +27,25 @@ var firstCommands = []string{
 
 // addShortHelp lets the root command show the examples of firstCommands instead of
 // its full help, unless all is set.
-func addShortHelp(root *cobra.Command, all *bool, width int) {
+func addShortHelp(root *cobra.Command, all *bool) {
 	full := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd != root || *all {
 			full(cmd, args)
 			return
 		}
-		examples := examplesOf(root, "\t")
-		if width > 0 && slices.ContainsFunc(strings.Split(examples, "\n"),
-			func(line string) bool { return len(line) > width }) {
-			examples = examplesOf(root, "\n      ")
-		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s\n"+
-			"memwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n", root.Short, examples)
+			"memwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n", root.Short, examplesOf(root))
 	})
 }
 
-// examplesOf returns firstCommands with their summaries, after a separator.
-func examplesOf(root *cobra.Command, separator string) string {
+// examplesOf returns firstCommands with their summaries.
+func examplesOf(root *cobra.Command) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, example := range firstCommands {
 		if c, _, err := root.Find(strings.Fields(example)); err == nil {
-			fmt.Fprintf(w, "  memwatchd %s%s%s\n", example, separator, c.Short)
+			fmt.Fprintf(w, "  memwatchd %s\t%s\n", example, c.Short)
 		}
 	}
 	w.Flush()
@@ -175,37 +166,4 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return UsageError{Err: err}
-}
-
-// WrapHelp wraps the help of all commands to a terminal width in columns.
-func WrapHelp(root *cobra.Command, width int) {
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		out := cmd.OutOrStdout()
-		var b bytes.Buffer
-		cmd.SetOut(&b)
-		help(cmd, args)
-		cmd.SetOut(out)
-		for line := range strings.Lines(b.String()) {
-			io.WriteString(out, wrapColumn(strings.TrimRight(line, "\n"), width)+"\n")
-		}
-	})
-}
-
-// helpColumn matches the text before the description of a flag, an argument or a
-// command.
-var helpColumn = lazyregexp.New(`^ +\S(?:.*?\S)? {2,}`)
-
-// wrapColumn wraps a line of help. Continuation lines start in the column of
-// the description, if there is one, else at the indent of the line. Examples
-// stay unchanged so that users can copy them.
-func wrapColumn(line string, width int) string {
-	if strings.HasPrefix(line, "  memwatchd ") {
-		return line
-	}
-	head := helpColumn().FindString(line)
-	if head == "" || width-len(head) < 16 {
-		head = line[:len(line)-len(strings.TrimLeft(line, " "))]
-	}
-	return head + term.Wrap(line[len(head):], width, strings.Repeat(" ", len(head)))
 }

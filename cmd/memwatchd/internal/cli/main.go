@@ -339,8 +339,7 @@ func NewRoot(g *Globals, others ...*cobra.Command) *cobra.Command {
 	}
 	root.AddCommand(newCompletion(g))
 	all := new(bool)
-	addShortHelp(root, all, term.Width(g.Stdout))
-	WrapHelp(root, term.Width(g.Stdout))
+	addShortHelp(root, all)
 	root.SetHelpCommand(newHelp(all))
 	root.SetHelpCommandGroupID("shell")
 	root.AddCommand(others...)
