@@ -17,6 +17,7 @@ type CompressTerms struct {
 	Before string         // days before this one are summarized, YYYY-MM-DD
 	Cutoff time.Time      // files of the day Before are summarized if all their entries have times before this one
 	Layout *memory.Layout // of the root
+	Plain  bool           // archive without summaries
 
 	// Archive reports whether an archive file exists.
 	Archive func(path string) bool
@@ -105,7 +106,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	if memory.ValidSubject(f.subject) != nil {
 		f.subject = cmp.Or(t.Layout.Owner, "owner")
 	}
-	if t.Contested(f.subject) {
+	if !t.Plain && t.Contested(f.subject) {
 		return nil, fmt.Errorf("the directory of %s belongs to another subject", f.subject)
 	}
 	var entries []int
@@ -122,9 +123,11 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	if err != nil {
 		return nil, err
 	}
-	f.lines, err = f.summaryLines(d, entries, t)
-	if err != nil {
-		return nil, err
+	if !t.Plain {
+		f.lines, err = f.summaryLines(d, entries, t)
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, l := range f.lines {
 		f.Lines = append(f.Lines, l.SummaryLine)
@@ -146,6 +149,46 @@ func targetPath(d *memory.Document, t CompressTerms, taken map[string]bool) (str
 		return "", fmt.Errorf("%s.md already exists", stem)
 	}
 	return to, nil
+}
+
+// daysOf returns the sessions and daily notes that keep accepts, by day and path. Those
+// of an Obsidian vault stay where they are.
+func daysOf(docs []*memory.Document, keep func(*memory.Document) bool) []*memory.Document {
+	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
+		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.ByFormat || !keep(d)
+	})
+	slices.SortFunc(docs, func(a, b *memory.Document) int {
+		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
+	})
+	return docs
+}
+
+// archivedAt returns the path of a file in the archive, or an error if it
+// cannot move there.
+func archivedAt(d *memory.Document, l *memory.Layout) (string, error) {
+	to := l.Archived(d.Place, d.Front.SubjectID)
+	switch {
+	case d.Stale:
+		return "", errors.New("the file cannot be read now")
+	case d.Unsound:
+		return "", errors.New("the structure of the file is ambiguous; run `memwatchd check`")
+	case to == "":
+		return "", errors.New("the archive has no distinct path for the file")
+	case !sameReaders(d, l.Parse(to, d.Source, memory.Meta{})):
+		return "", errors.New("the file would have other readers in the archive")
+	}
+	return to, nil
+}
+
+// sameReaders reports whether two files with the same text have the same
+// readers, entry by entry.
+func sameReaders(a, b *memory.Document) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Own == b.Own && a.Partition == b.Partition &&
+		slices.EqualFunc(a.Entries, b.Entries, func(x, y memory.Entry) bool { return x.Partition == y.Partition }) &&
+		sameReaders(a.Excerpt(), b.Excerpt())
 }
 
 // A lineTopic is the common property of the entries that a summary line joins.

@@ -407,7 +407,6 @@ func TestCutoffInHours(t *testing.T) {
 	for text, want := range map[string]bool{
 		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n":                               true,
 		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n\n## 3:30 AM - Tea\n\nBlack.\n": false,
-		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n\n- [ ] open\n":                 true,
 		"Green.\n": false,
 		"- Green. <!-- updated=2026-02-03T02:59:00Z -->\n": true,
 		"- Green. <!-- updated=2026-02-03T03:00:00Z -->\n": false,

@@ -29,6 +29,7 @@ type Compress struct {
 	Root
 	Summarizer *Summarizer   // writes the summaries; nil uses sentences of the entries
 	Cutoff     time.Duration // DefaultCutoff if zero
+	Plain      bool          // archive without summaries
 }
 
 // A CompressReport is the result of a run.
@@ -70,7 +71,7 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 func (c *Compress) planTerms(before string) CompressTerms {
 	contested := map[string]bool{}
 	return CompressTerms{
-		Before: before, Layout: c.Layout, Summarizer: c.Summarizer,
+		Before: before, Layout: c.Layout, Plain: c.Plain, Summarizer: c.Summarizer,
 		Archive: func(path string) bool {
 			_, err := c.Disk.Read(path)
 			return !errors.Is(err, fs.ErrNotExist)
@@ -145,7 +146,7 @@ func (c *compression) processFile(f *Compressed) error {
 		}
 	}
 	return c.recordGroup(c.Mover.Move(c.ctx, f.From, f.To,
-		c.newChange(f.From, "summarized and archived", func(old *vault.File) ([]byte, error) {
+		c.newChange(f.From, "archived in "+f.To, func(old *vault.File) ([]byte, error) {
 			if err := c.checkPlan(f, old); err != nil {
 				return nil, err
 			}
@@ -154,7 +155,11 @@ func (c *compression) processFile(f *Compressed) error {
 }
 
 func (c *compression) newChange(path, reason string, edit func(*vault.File) ([]byte, error)) vault.Change {
-	return vault.Change{Path: path, Cause: "compress", Group: c.group, Reason: reason, Requested: c.requested, Edit: edit}
+	cause := "compress"
+	if c.Plain {
+		cause = "archive"
+	}
+	return vault.Change{Path: path, Cause: cause, Group: c.group, Reason: reason, Requested: c.requested, Edit: edit}
 }
 
 func (c *compression) writeFile(path, reason string, edit func(*vault.File) ([]byte, error)) error {

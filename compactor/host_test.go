@@ -178,20 +178,16 @@ func TestRunsClaim(t *testing.T) {
 	asked := 0
 	claim := func(context.Context, bool) error { asked++; return passive }
 	tr := treeOf(t, "testdata/olddays/days.txtar")
-	o, c := oldDays(tr), newCompress(tr)
-	o.Claim, c.Claim = claim, claim
-	if r, err := o.Run(t.Context()); err != passive || len(r.Moved) > 0 {
-		t.Errorf("old days: %+v, %v", r, err)
-	}
+	c := newCompress(tr)
+	c.Claim = claim
 	if r, err := c.Run(t.Context(), 0, false); err != passive || len(r.Plan.Files) == 0 {
 		t.Errorf("compress: %+v, %v", r, err)
 	}
-	if len(tr.writes) > 0 || asked != 2 {
+	if len(tr.writes) > 0 || asked != 1 {
 		t.Errorf("%d writes, asked %d times", len(tr.writes), asked)
 	}
 	tr.files = map[string]string{"2026-02-04/new.md": "- new\n"}
-	_, err := o.Run(t.Context())
-	if _, err2 := c.Run(t.Context(), 0, false); err != nil || err2 != nil || asked != 2 {
-		t.Errorf("%v, %v, asked %d times", err, err2, asked)
+	if _, err := c.Run(t.Context(), 0, false); err != nil || asked != 1 {
+		t.Errorf("%v, asked %d times", err, asked)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-
-	"github.com/memwatchd/memwatchd/api"
 )
 
 // Maintenance runs the nightly tasks in order. A machine that is not on duty
@@ -13,8 +11,7 @@ import (
 type Maintenance struct {
 	Host      *Host
 	Compactor *Compactor
-	Compress  *Compress // nil disables summaries of old days
-	Days      *OldDays  // nil disables archiving of old days
+	Archives  []*Compress // of old files
 	Logger    *slog.Logger
 
 	Enabled  bool                        // files may be changed without a request
@@ -38,25 +35,16 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	}
 	_, err = m.Compactor.Compact(ctx, Request{})
 	errs := []error{err, m.Counters(ctx)}
-	if m.Compress != nil {
-		report, err := m.Compress.Run(ctx, 0, false)
-		if err == nil {
-			m.logLeft("cannot summarize a file of an old day, trying again the next night", report.Left)
-		}
+	for _, c := range m.Archives {
+		report, err := c.Run(ctx, 0, false)
 		errs = append(errs, err)
-	}
-	if m.Days != nil {
-		report, err := m.Days.Run(ctx)
-		if err == nil {
-			m.logLeft("cannot archive a file of an old day, trying again the next night", report.Left)
+		if err != nil {
+			continue
 		}
-		errs = append(errs, err)
+		for _, f := range report.Left {
+			m.Logger.Warn("cannot archive a file of an old day, trying again the next night", "path", f.Path,
+				"reason", f.Reason)
+		}
 	}
 	return errors.Join(errs...)
-}
-
-func (m *Maintenance) logLeft(message string, left []api.DayStay) {
-	for _, f := range left {
-		m.Logger.Warn(message, "path", f.Path, "reason", f.Reason)
-	}
 }

@@ -123,7 +123,7 @@ type Config struct {
 	} `yaml:"compress"`
 
 	Archive struct {
-		After time.Duration `yaml:"after" default:"0s" doc:"Age after which whole days are moved to the archive, at least 48h. 0s: never"`
+		After time.Duration `yaml:"after" default:"0s" doc:"Age after which sessions and daily notes are moved to the archive, at least 48h. 0s: never"`
 	} `yaml:"archive"`
 
 	LLM struct {

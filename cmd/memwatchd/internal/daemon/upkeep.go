@@ -75,10 +75,10 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 		Counters: d.correctCounters,
 	}
 	if c.Compress.Enabled {
-		night.Compress = u.compress
+		night.Archives = append(night.Archives, u.compress)
 	}
 	if c.Archive.After > 0 {
-		night.Days = &compactor.OldDays{Root: root, After: c.Archive.After}
+		night.Archives = append(night.Archives, &compactor.Compress{Root: root, Cutoff: c.Archive.After, Plain: true})
 	}
 	u.scheduler = &compactor.Scheduler{
 		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: clock.Now,
