@@ -40,6 +40,11 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if err := checkCharacters(c, req); err != nil {
 		return nil, err
 	}
+	if m.Disabled {
+		if answer := disabledAnswer(req); answer != nil {
+			return answer, nil
+		}
+	}
 	if fresh, ok := req.Value().(interface{ Waits() bool }); ok && fresh.Waits() {
 		if err := m.readOps().syncIndex(ctx, &c); err != nil {
 			return nil, err
@@ -65,6 +70,29 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}
 	return answer, err
+}
+
+// disabledAnswer returns the answer to a request that has no effect while memory is
+// disabled, or nil for operations that only read.
+func disabledAnswer(req *api.Request) any {
+	answer := req.Operation().NewAnswer()
+	fields, request := reflect.ValueOf(answer).Elem(), reflect.ValueOf(req.Value()).Elem()
+	disabled := fields.FieldByName("Disabled")
+	if req.Operation().ReadOnly || !disabled.IsValid() {
+		return nil
+	}
+	disabled.SetBool(true)
+	for _, name := range []string{"Path", "DryRun", "ExternalKey"} {
+		if given, field := request.FieldByName(name), fields.FieldByName(name); given.IsValid() && field.IsValid() {
+			field.Set(given)
+		}
+	}
+	for f, field := range fields.Fields() {
+		if field.Kind() == reflect.Slice && !strings.Contains(f.Tag.Get("json"), ",omit") {
+			field.Set(reflect.MakeSlice(field.Type(), 0, 0))
+		}
+	}
+	return answer
 }
 
 // Stream prepares an operation whose answer is a stream. The returned function

@@ -22,9 +22,6 @@ const (
 // the caller may read the earlier one, so a client can retry after a lost
 // answer.
 func (m writeOps) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
-	if m.Disabled {
-		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
-	}
 	if r.Text != "" {
 		return m.captureText(ctx, c, r)
 	}

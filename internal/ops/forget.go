@@ -61,10 +61,6 @@ type forgetList struct {
 // forget lists the occurrences of a text, or removes listed ones.
 func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
 	answer := &api.ForgetAnswer{Entries: []api.Occurrence{}}
-	if m.Disabled {
-		answer.Disabled = true
-		return answer, nil
-	}
 	match := strings.TrimSpace(unixLines(r.Match))
 	phrase := index.NewPhrase(match, r.Case)
 	switch {

@@ -84,9 +84,6 @@ func (m writeOps) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*ap
 // must repair it.
 func (m writeOps) changeLinks(ctx context.Context, c Call, key string,
 	change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
-	if m.Disabled {
-		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
-	}
 	if m.Writer == nil {
 		return nil, errNoWriter
 	}

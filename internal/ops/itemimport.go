@@ -64,10 +64,7 @@ func (t *itemTime) UnmarshalJSON(data []byte) error {
 // and all changes can be undone together. A stored item is replaced only by a
 // newer one, so a repeated import changes nothing.
 func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportRequest) (*api.ItemImportAnswer, error) {
-	answer := &api.ItemImportAnswer{Invalid: []api.LineProblem{}, DryRun: r.DryRun, Disabled: m.Disabled}
-	if m.Disabled {
-		return answer, nil
-	}
+	answer := &api.ItemImportAnswer{Invalid: []api.LineProblem{}, DryRun: r.DryRun}
 	if m.Writer == nil {
 		return nil, errNoWriter
 	}

@@ -20,9 +20,6 @@ import (
 // and keeps the id and the time of creation of the one that takes precedence. An item
 // that the caller put in public stays public.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
-	if m.Disabled {
-		return &api.ItemAnswer{Disabled: true}, nil
-	}
 	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)},
 		visibility: visibilityAttribute(r.Visibility)}
 	if r.Value != nil {
@@ -274,9 +271,6 @@ func takenIDs(doc *memory.Document) map[string]bool {
 
 // itemDelete deletes every readable item of a name, in all files.
 func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
-	if m.Disabled {
-		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
-	}
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
 	if r.ID == "" && (name.namespace == "" || name.key == "") || r.ID != "" && name != (itemName{}) {
 		return nil, api.Errorf(api.Invalid, "set either namespace and key, or id")
@@ -302,9 +296,6 @@ func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReque
 // of the files stays.
 func (m writeOps) itemDeleteNamespace(ctx context.Context, c Call,
 	r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
-	if m.Disabled {
-		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
-	}
 	if err := requireNamespace(r.Namespace); err != nil {
 		return nil, err
 	}
@@ -370,9 +361,6 @@ func eachFile(list []*foundItem, do func(path string) error) error {
 // readable items of that name, so that none of the others becomes public in its
 // place. public_ok applies to the one item only.
 func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
-	if m.Disabled {
-		return &api.ItemAnswer{Disabled: true}, nil
-	}
 	if r.ID == "" || r.Visibility == "" {
 		return nil, api.Errorf(api.Invalid, "id and visibility are required")
 	}

@@ -15,9 +15,6 @@ const protectedImportance = 0.8
 
 // note appends a note to the log of a day.
 func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.NoteAnswer, error) {
-	if m.Disabled {
-		return &api.NoteAnswer{Disabled: true}, nil
-	}
 	if r.Importance >= protectedImportance && !c.View.Private() {
 		return nil, api.Errorf(api.Forbidden,
 			"importance: %v protects a note from compaction, which requires a private context", r.Importance).

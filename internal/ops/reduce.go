@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,11 +54,6 @@ func (r *pendingText) digest() [sha256.Size]byte {
 		r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
 }
 
-type acceptedText struct {
-	digest [sha256.Size]byte
-	day    string
-}
-
 // reductionQueue holds the pending texts and the digests of accepted ones. Accepted
 // texts are recognized by digest, because a model words its bullets differently
 // each time.
@@ -68,8 +62,8 @@ type reductionQueue struct {
 	pending chan pendingText // see texts
 
 	mu       sync.Mutex
-	accepted []acceptedText // newest last
-	closed   bool           // pending is closed
+	accepted map[[sha256.Size]byte]string // days by digest
+	closed   bool                         // pending is closed
 }
 
 func (q *reductionQueue) texts() chan pendingText {
@@ -84,19 +78,18 @@ func (q *reductionQueue) add(r pendingText, since string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	digest := r.digest()
-	switch {
-	case slices.ContainsFunc(q.accepted, func(a acceptedText) bool { return a.digest == digest && a.day >= since }):
-		return true
-	case q.closed:
-		return false
+	if day, known := q.accepted[digest]; known && day >= since || q.closed {
+		return known && day >= since
 	}
 	select {
 	case q.texts() <- r:
 	default:
 		return false
 	}
-	q.accepted = append(q.accepted, acceptedText{digest, r.day})
-	q.accepted = q.accepted[max(len(q.accepted)-maxAcceptedTexts, 0):]
+	if q.accepted == nil || len(q.accepted) == maxAcceptedTexts {
+		q.accepted = map[[sha256.Size]byte]string{}
+	}
+	q.accepted[digest] = r.day
 	return true
 }
 
@@ -104,7 +97,7 @@ func (q *reductionQueue) add(r pendingText, since string) bool {
 func (q *reductionQueue) drop(digest [sha256.Size]byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.accepted = slices.DeleteFunc(q.accepted, func(a acceptedText) bool { return a.digest == digest })
+	delete(q.accepted, digest)
 }
 
 // close makes add reject further texts.

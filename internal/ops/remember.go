@@ -28,10 +28,6 @@ func (m writeOps) remember(ctx context.Context, c Call, r *api.RememberRequest) 
 func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day,
 	group string) (*api.RememberAnswer, error) {
 	answer := &api.RememberAnswer{Hints: []string{}}
-	if m.Disabled {
-		answer.Disabled = true
-		return answer, nil
-	}
 	op, err := api.LookUp("remember")
 	if err = cmp.Or(err, m.permit(c, op)); err != nil {
 		return nil, err

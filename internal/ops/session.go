@@ -34,10 +34,6 @@ func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 		Added: []api.SessionItem{}, Updated: []api.SessionItem{}, Merged: []api.SessionItem{}, LeftOut: []api.LeftOut{},
 		Todos: []api.TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
 	}
-	if m.Disabled {
-		answer.Disabled = true
-		return answer, nil
-	}
 	d, err := m.readDraft(c, r, answer)
 	if err != nil {
 		return nil, err

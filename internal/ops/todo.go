@@ -20,9 +20,6 @@ import (
 )
 
 func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
-	if m.Disabled {
-		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
-	}
 	if m.Todos == nil {
 		return nil, errNoWriter
 	}
@@ -300,9 +297,6 @@ func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
 // heading for tasks. A log that only grows, and one that the caller cannot read, gets a
 // heading at its end.
 func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*api.TodoAddAnswer, error) {
-	if m.Disabled {
-		return &api.TodoAddAnswer{Disabled: true}, nil
-	}
 	item, err := m.newTask(r)
 	if err != nil {
 		return nil, err

@@ -26,10 +26,6 @@ type wipePlan struct {
 // derived from them, and their contents in the journal.
 func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
-	if m.Disabled {
-		answer.Disabled = true
-		return answer, nil
-	}
 	switch {
 	case m.Writer == nil:
 		return nil, errNoWriter
