@@ -91,9 +91,11 @@ func rawValue(raw string) bool {
 	return !strings.ContainsAny(raw, "\"'`<>") && !strings.Contains(raw, "--")
 }
 
-func isKey(s string) bool { return keyRE().MatchString(s) }
-
-var keyRE = lazyregexp.New(`^[a-z_][a-z0-9_.-]*$`)
+// isKey reports whether a text has the form of a key: lower-case letters, digits, _, . and -.
+func isKey(s string) bool {
+	return s != "" && (s[0] == '_' || 'a' <= s[0] && s[0] <= 'z') &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == ""
+}
 
 // meansPrivate reports whether a value is that of a private visibility. Without an
 // attribute visibility, it is probably the value of a misspelled one.
