@@ -224,7 +224,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if sizes[".js"] > 90<<10 || sizes[".css"] > 10_000 {
+	if sizes[".js"] > 90<<10 || sizes[".css"] > 10<<10 {
 		t.Errorf("%v bytes", sizes)
 	}
 	link := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}

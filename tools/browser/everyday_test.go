@@ -71,6 +71,13 @@ func (a *actor) change(selector, old, text string) {
 	a.enter(selector, strings.Replace(evaluate[string](a.console, fmt.Sprintf("document.querySelector(%q).value", selector)), old, text, 1))
 }
 
+// access checks the accessibility of the present state of the page, with -axe.
+func (a *actor) access(name string) {
+	if *axe != "" {
+		a.checkAccess(name)
+	}
+}
+
 // file waits until a file of the memory has, or lacks, a text.
 func (a *actor) file(name, text string, has bool) {
 	a.Helper()
@@ -133,6 +140,7 @@ func TestEveryday(t *testing.T) {
 			a.wait(contains("aside .hit", "3128"))
 			a.press("Edit")
 			a.change("textarea", "3128", "8080")
+			a.access("form of an entry")
 			a.press("Save")
 			a.file("notes/proxy.md", "- the office proxy listens on port 8080 #net\n- the office", true)
 		}},
@@ -178,6 +186,7 @@ func TestEveryday(t *testing.T) {
 		{"add a note", func(a *actor) {
 			a.key("n")
 			a.enter("dialog textarea", "The meeting moved to Friday.")
+			a.access("dialog of a note")
 			a.press("Save")
 			a.file(log, "The meeting moved to Friday.", true)
 		}},
@@ -187,6 +196,7 @@ func TestEveryday(t *testing.T) {
 			a.wait(contains("aside .hit", "old number"))
 			a.press("Forget")
 			a.wait(contains("dialog", "notes/phone.md"))
+			a.access("dialog of forget")
 			a.enter("dialog .buttons input", "forget")
 			a.actions-- // the field of the search has the focus
 			a.agree("Forget the selected")
