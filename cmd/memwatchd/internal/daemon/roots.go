@@ -67,10 +67,10 @@ func (d *daemon) openRoots() {
 		d.roots = append(d.roots, r)
 	}
 	for _, r := range d.roots {
-		r.disk.memory = &realPath{vault: d.vault}
+		r.disk.others = []*vault.Vault{d.vault}
 		for _, o := range d.roots {
 			if o != r {
-				r.disk.others = append(r.disk.others, &realPath{vault: o.disk.Vault})
+				r.disk.others = append(r.disk.others, o.disk.Vault)
 			}
 		}
 	}
@@ -174,8 +174,7 @@ func (s rootSink) Changed(ctx context.Context, paths []string, why watcher.Reaso
 // another one: the same text would have two kinds of readers.
 type rootDisk struct {
 	*vault.Vault
-	memory   *realPath   // of the memory directory
-	others   []*realPath // of the other roots
+	others   []*vault.Vault // of the memory directory, and of the other roots
 	obsidian bool
 
 	templates atomic.Pointer[[]string] // directories of an Obsidian vault; nil before they are read
@@ -213,41 +212,19 @@ func (d *rootDisk) checkOverlap() error {
 	if err != nil {
 		return err
 	}
-	other, err := d.memory.resolve()
-	if err != nil {
-		return fmt.Errorf("%w: %s may overlap %s: %w", vault.ErrRoot, d.Dir, d.memory.vault.Dir, err)
-	}
-	overlaps := func(other string) bool { return config.IsWithin(real, other) || config.IsWithin(other, real) }
-	if overlaps(other) {
-		return fmt.Errorf("%w: %s overlaps %s", vault.ErrRoot, d.Dir, d.memory.vault.Dir)
-	}
-	for _, o := range d.others {
-		if other, _ := o.resolve(); overlaps(other) {
-			return fmt.Errorf("%w: %s overlaps %s", vault.ErrRoot, d.Dir, o.vault.Dir)
+	for i, o := range d.others {
+		other, err := o.RealPath()
+		if err != nil && i == 0 {
+			return fmt.Errorf("%w: %s may overlap %s: %w", vault.ErrRoot, d.Dir, o.Dir, err)
+		}
+		if err != nil {
+			other = o.Dir
+		}
+		if config.IsWithin(real, other) || config.IsWithin(other, real) {
+			return fmt.Errorf("%w: %s overlaps %s", vault.ErrRoot, d.Dir, o.Dir)
 		}
 	}
 	return nil
-}
-
-// A realPath is the path of the directory of a vault without symbolic links.
-type realPath struct {
-	vault *vault.Vault
-	last  atomic.Pointer[string] // nil before the first success
-}
-
-// resolve returns the current path. If that fails, for example because a network file
-// system does not respond, it returns the last known path, else the configured one,
-// and the error.
-func (p *realPath) resolve() (string, error) {
-	real, err := p.vault.RealPath()
-	if err == nil {
-		p.last.Store(&real)
-		return real, nil
-	}
-	if last := p.last.Load(); last != nil {
-		return *last, err
-	}
-	return p.vault.Dir, err
 }
 
 // readTemplates reads the settings of an Obsidian vault. If none can be read
