@@ -142,3 +142,24 @@ func TestLongTerm(t *testing.T) {
 		t.Errorf("after the undo:\n%s", got)
 	}
 }
+
+// TestHistory checks that a version that another program overwrote can be restored.
+func TestHistory(t *testing.T) {
+	const path = "notes/plan.md"
+	first := conflictCopies[path]
+	c := start(t, map[string]string{path: first})
+	c.open()
+	c.goTo("journal?path=" + path)
+	for _, bad := range []string{"# Plan\n\n- overwritten once\n", "# Plan\n\n- overwritten twice\n"} {
+		c.save(path, bad)
+		c.wait(contains(".session ins", strings.Fields(bad)[4]))
+	}
+	c.wait(contains(".session h3", "another program"))
+	evaluate[chromedp.Void](c, "[...document.querySelectorAll('.session button')].at(-1).click()") // of the first change
+	c.wait(contains("dialog .diff ins", "Oslo"))
+	c.do(chromedp.Click("dialog .primary"))
+	c.wait(contains("#notice", "Undid 1 change"))
+	if got := c.load(path); got != first {
+		t.Errorf("restored:\n%s", got)
+	}
+}

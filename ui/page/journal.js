@@ -8,33 +8,35 @@ import { badge, bar, button, day, diff, distance, field, fileLink, h, keep, late
 const short = 12; // lines of a change that are visible at once
 
 /** writer returns the program that requested a change, for people. */
-const writer = (w) => w.program || (w.automatic ? "memwatchd itself" : "unknown");
+const writer = (w) => w.program || (w.external ? "another program" : w.automatic ? "memwatchd itself" : "unknown");
 
 const localDay = (w) => day(new Date(w.time));
 
-/** change returns a change with what was written. */
-function change(w, done) {
+/** change returns a change with what was written. In the history of one file, the version before it can be restored. */
+function change(w, done, isHistory) {
   const at = { path: w.to ?? w.path, line: w.hunks?.[0]?.line };
   const hunks = (w.hunks ?? []).map((hunk) => ({ diff: hunk.diff.replace(/^ .*\n?/gm, "") })); // without the lines around
   const content = w.problem ? quiet(w.problem) : hunks.length > 0 && diff(hunks, w.truncated);
   const isLong = content && content.children.length > short;
   if (isLong) content.classList.add("short");
   return h("li.row", { tabindex: 0 },
-    h("p.head", time(w.time), " ", h("strong", w.cause.replace("_", " ")), ` ${w.what} `,
+    h("p.head", time(w.time), " ", h("strong", w.external ? "" : w.cause.replace("_", " ")), ` ${w.what} `,
       fileLink(at, w.to ? `${w.path} → ${w.to}` : undefined), " ",
       w.state === "undone" && badge("undone"), w.forgotten && badge("partly forgotten"), " ",
-      !readOnly && w.state === "done" && button("Undo…", () => undo({ id: w.id }, done))),
+      !readOnly && [w.state === "done" && !w.external && button("Undo…", () => undo({ id: w.id }, done)), " ",
+        (isHistory || w.external) && w.what !== "created" &&
+          button("Restore the version before…", () => undo({ id: `${w.path}@${w.id}` }, done))]),
     w.reason && quiet(w.reason), content,
     isLong && button(`All ${content.children.length} lines`, (event) => { content.classList.remove("short"); event.target.remove(); }));
 }
 
 /** session returns the changes of one program in one session on one day. */
-function session(list, done) {
+function session(list, done, file) {
   const [w] = list;
   const undoable = list.filter((c) => c.state === "done").length;
   return h("section.session", h("h3", writer(w), " ", small(w.session && `session ${w.session} · `, plural(list.length, "change")), " ",
     !readOnly && w.session && undoable > 1 && button("Undo this session…", () => undo({ since: "2000-01-01", by: w.session }, done))),
-  rows(list.map((c) => change(c, done))));
+  rows(list.map((c) => change(c, done, c.path === file))));
 }
 
 export function journal(section, params) {
@@ -64,7 +66,7 @@ export function journal(section, params) {
     more.hidden = writes.length < limit || limit >= 1000;
     put(list, writes.length === 0 && quiet(known.writes.length > 0 ? "No change matches." : "memwatchd has not changed a file yet."),
       [...Map.groupBy(writes, localDay)].map(([date, ws]) => h("article", { "aria-label": date }, h("h2", date, " ", small(distance(date))),
-        [...Map.groupBy(ws, (w) => `${w.program} ${w.session}`).values()].map((group) => session(group, run)))));
+        [...Map.groupBy(ws, (w) => `${w.program} ${w.session}`).values()].map((group) => session(group, run, given.path)))));
   });
   const run = page.run;
   run();

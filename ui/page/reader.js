@@ -75,7 +75,7 @@ export function reader(element) {
     const lineButton = (label, line) => button(`${label} ${line} of ${file.total_lines}`, () => show({ path, from: line }));
     put(element, !isTitled && h("h2", name),
       h("p.where", place({ path }), " ", openLink({ path }), " ",
-        to("browse", { dir: path.replace(/\/?[^/]*$/, "") || "." }, "Folder"), " ", to("journal", { path }, "Changes")),
+        to("browse", { dir: path.replace(/\/?[^/]*$/, "") || "." }, "Folder"), " ", to("journal", { path }, "History")),
       file.stale && quiet("The file cannot be read now. This is its last known content."),
       file.from > 1 && lineButton("Lines from", Math.max(1, file.from - most)),
       h("div.md", views), file.to < file.total_lines && lineButton("Lines from", file.to + 1),
