@@ -15,15 +15,15 @@ var (
 	timeLayouts = []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00",
 		"2006-01-02T15:04Z0700",
-		"2006-01-02T15:04:05 Z07:00", "2006-01-02T15:04:05 Z0700", "2006-01-02T15:04:05 UTC", "20060102T150405Z0700",
+		"2006-01-02T15:04:05 Z07:00", "2006-01-02T15:04:05 Z0700", "20060102T150405Z0700",
 		"20060102T1504Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "20060102T150405", "20060102T1504",
 	}
 	dayLayouts = []string{time.DateOnly, "20060102", "2006/01/02", "2006.01.02"}
 )
 
 // ParseTime parses a timestamp in any usual form of ISO 8601 and reports
-// whether it is valid. A date without a time is the start of that day in loc; a
-// time without a zone is UTC. The result is in UTC, and zero if s is invalid.
+// whether it is valid. A date without a time is the start of that day in loc, and a
+// time without a zone is one of loc. The result is in UTC, and zero if s is invalid.
 func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < len("20060102") || len(s) > 40 {
@@ -35,12 +35,10 @@ func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	if n := len(s) - 1; s[n] == 'z' {
 		s = s[:n] + "Z"
 	}
-	for _, layout := range timeLayouts {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC(), true
-		}
+	if at, ok := strings.CutSuffix(s, " UTC"); ok {
+		s = at + "Z"
 	}
-	for _, layout := range dayLayouts {
+	for _, layout := range slices.Concat(timeLayouts, dayLayouts) {
 		if t, err := time.ParseInLocation(layout, s, loc); err == nil {
 			return t.UTC(), true
 		}

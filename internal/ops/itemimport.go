@@ -208,7 +208,7 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 				item := line.item
 				held := itemsNamed(doc, item.Key)
 				if len(held) > 0 {
-					stored := itemOf(c, doc, shown, &doc.Entries[held[0]])
+					stored := itemOf(m.Location, c, doc, shown, &doc.Entries[held[0]])
 					switch {
 					case isSameItem(stored, &item):
 						unchanged++

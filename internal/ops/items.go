@@ -28,7 +28,7 @@ func (m readOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*a
 	if m.Disabled || len(found) == 0 {
 		return nil, notFound("item", r.Namespace+"/"+key)
 	}
-	item, state := found[0].show(c), m.indexState(c)
+	item, state := found[0].show(m.Location, c), m.indexState(c)
 	defer m.recordUse(item.Path + "#" + item.ID)
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
@@ -55,7 +55,7 @@ func (m readOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (
 		answer.Next = found[r.Limit-1].name.cursor()
 	}
 	for _, f := range found {
-		answer.Items = append(answer.Items, f.show(c))
+		answer.Items = append(answer.Items, f.show(m.Location, c))
 	}
 	return answer, nil
 }
@@ -232,10 +232,12 @@ func (f *foundItem) compare(o *foundItem) int {
 		cmp.Compare(f.rank, o.rank), cmp.Compare(o.entry.Line, f.entry.Line))
 }
 
-func (f *foundItem) show(c Call) *api.Item { return itemOf(c, f.doc, f.shown(), f.entry) }
+func (f *foundItem) show(loc *time.Location, c Call) *api.Item {
+	return itemOf(loc, c, f.doc, f.shown(), f.entry)
+}
 
 // itemOf converts an entry into an item.
-func itemOf(c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *api.Item {
+func itemOf(loc *time.Location, c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *api.Item {
 	key, value, _ := e.Item()
 	item := &api.Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
@@ -246,7 +248,7 @@ func itemOf(c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *
 	if e.HasConfidence {
 		item.Confidence = &e.Confidence
 	}
-	item.Created, _ = memory.ParseTime(e.Attributes["created"], time.UTC)
-	item.Updated, _ = memory.ParseTime(e.Attributes["updated"], time.UTC)
+	item.Created, _ = memory.ParseTime(e.Attributes["created"], loc)
+	item.Updated, _ = memory.ParseTime(e.Attributes["updated"], loc)
 	return item
 }

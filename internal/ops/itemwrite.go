@@ -127,7 +127,7 @@ func (p *itemEdit) hints(replaced []string) []string {
 // longer read the item, answerItem returns it as the caller wrote it, because
 // another readable item may have the same id.
 func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
-	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.value {
+	if item := shownItem(p.m.Location, p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.value {
 		return item
 	}
 	source := sourceAttribute(p.call, p.request.Source)
@@ -176,7 +176,7 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 		if e.Given {
 			p.id = e.ID
 		}
-		if t, ok := memory.ParseTime(e.Attributes["created"], time.UTC); ok {
+		if t, ok := memory.ParseTime(e.Attributes["created"], p.m.Location); ok {
 			p.created = t.UTC().Truncate(time.Second)
 		} else if !e.Time.IsZero() && e.Time.Before(p.created) {
 			p.created = e.Time.UTC().Truncate(time.Second)
@@ -395,7 +395,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 				}})
 		group = cmp.Or(group, written.ID)
 		if err == nil && at >= 0 {
-			answer.Item = shownItem(c, after, after.Entries[at].ID)
+			answer.Item = shownItem(m.Location, c, after, after.Entries[at].ID)
 		}
 		return err
 	})
@@ -427,7 +427,7 @@ func (m writeOps) itemByID(c Call, id string) (*foundItem, error) {
 
 // shownItem returns an item of a file in the form for the caller, or nil if the
 // caller may not read it.
-func shownItem(c Call, doc *memory.Document, id string) *api.Item {
+func shownItem(loc *time.Location, c Call, doc *memory.Document, id string) *api.Item {
 	known := doc.For(c.View)
 	if known == nil {
 		return nil
@@ -436,5 +436,5 @@ func shownItem(c Call, doc *memory.Document, id string) *api.Item {
 	if e == nil {
 		return nil
 	}
-	return itemOf(c, known, known.Shown(c.View), e)
+	return itemOf(loc, c, known, known.Shown(c.View), e)
 }
