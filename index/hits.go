@@ -28,6 +28,9 @@ func (s *search) buildHits(res *Result) {
 	}
 	f := s.foldCandidates(s.query.Offset, s.query.Limit)
 	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, s.phraseNote(f.total.entries)
+	if res.Note == "" && s.query.ByFile {
+		res.Note = s.prefixNote(res.Files)
+	}
 	s.loadFiles(f.hits)
 	for _, c := range f.hits {
 		doc, e := s.resolveEntry(c.entryKey)

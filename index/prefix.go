@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,8 +12,10 @@ import (
 const MinPrefix = 3
 
 const (
-	maxPrefixTerms = 50 // terms that a prefix stands for; the shortest are used
-	maxEnding      = 4  // letters of a prefix that belong to the ending of its word
+	maxPrefixTerms = 50   // terms that a prefix stands for; the shortest are used
+	besideWhole    = 0.05 // weight of the words that a prefix stands for beside the same word as a whole
+	prefixGain     = 3    // factor of the files found by a prefix from which a hint names it
+	maxEnding      = 4    // letters of a prefix that belong to the ending of its word
 )
 
 // endings are the English endings that stems lack most often.
@@ -57,14 +60,18 @@ func (s *search) insertTerm(i *int, t qterm) {
 }
 
 // expandPrefix adds the readable terms of the words that begin with the prefix of
-// the i-th term.
-func (s *search) expandPrefix(i int) {
+// the i-th term, which df entries contain as a whole: these precede the others.
+func (s *search) expandPrefix(i, df int) {
 	t := s.words.terms[i]
+	maxIdf := 0.0
+	if df > 0 {
+		maxIdf = besideWhole * idf(s.readable.entries, df)
+	}
 	terms := s.completionsOf(t.prefix)
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
 		if term != t.term {
-			s.insertTerm(&i, qterm{term: term, weight: t.weight})
+			s.insertTerm(&i, qterm{term: term, weight: t.weight, maxIdf: maxIdf})
 		}
 	}
 }
@@ -86,4 +93,29 @@ func (s *search) completionsOf(prefix string) []string {
 		}
 	}
 	return terms
+}
+
+// prefixNote returns a hint if the only word of a query is the beginning of words in many
+// more files.
+func (s *search) prefixNote(files int) string {
+	if len(s.words.list) != 1 || len(s.words.phrases) > 0 || s.query.Mode != Relevance || s.query.Typing || files == 0 {
+		return ""
+	}
+	word := strings.ToLower(s.words.list[0].text)
+	prefix := prefixOfWord(word+"*", token{end: len(word)})
+	if prefix != word || len(s.dates.periods) > 0 {
+		return ""
+	}
+	found := make(map[uint32]bool)
+	for _, term := range s.completionsOf(prefix) {
+		s.eachBlock(termKey(kindWord, term), func(_ uint32, r ref, _ slots) {
+			if pass, _ := s.filter.passesVariant(s.table, r.variant); pass {
+				found[r.variant] = true
+			}
+		})
+	}
+	if len(found) < prefixGain*files {
+		return ""
+	}
+	return fmt.Sprintf("%s* occurs in %d files", word, len(found))
 }

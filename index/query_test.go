@@ -260,6 +260,27 @@ func TestPrefixes(t *testing.T) {
 	wantHits(t, x, Query{Text: "javasc", KeepTypos: true})
 }
 
+// TestWholeWordsBeatPrefixes checks that the typed word precedes rarer words that begin
+// with it, and that a query of one word names the words that begin with it.
+func TestWholeWordsBeatPrefixes(t *testing.T) {
+	files := map[string]string{"signs.md": "- a long line about gitsigns and the .gitconfig of gitlab\n"}
+	for i := range 9 {
+		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("- git has line %d\n- an author and the authority %d\n", i, i)
+	}
+	files["auth.md"] = "- auth\n"
+	x := newFiles(t, files)
+	hits := hitsOf(t, x, Query{Text: "git", Typing: true})
+	if len(hits) != 10 || hits[9] != "signs.md:1" {
+		t.Errorf("typing: %q", hits)
+	}
+	for query, want := range map[string]string{"auth": "auth* occurs in 10 files", "git": "", "auth line": "", "line": ""} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1, ByFile: true})
+		if err != nil || res.Note != want {
+			t.Errorf("%s: %q, want %q, %v", query, res.Note, want, err)
+		}
+	}
+}
+
 // TestCompletionsWin checks that a word that nothing contains stands for the words that
 // begin with it rather than for similar ones, unless only rare words begin with it, and
 // that rare words do not precede frequent ones that are as similar.

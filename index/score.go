@@ -186,7 +186,7 @@ func (s *search) scoreTerms() {
 		switch {
 		case s.err != nil:
 		case t.prefix != "":
-			s.expandPrefix(i)
+			s.expandPrefix(i, df)
 		case len(s.list) == 0:
 			s.correctTerm(i)
 		}
@@ -200,8 +200,11 @@ func (s *search) scoreTerms() {
 		rarity := idf(s.readable.entries, df)
 		s.idfs = append(s.idfs, rarity)
 		rarityOfFiles := idf(s.readable.files, len(touched))
-		if t.person {
+		switch {
+		case t.person:
 			rarity, rarityOfFiles = tuning.person, tuning.person
+		case t.maxIdf > 0:
+			rarity, rarityOfFiles = min(rarity, t.maxIdf), min(rarityOfFiles, t.maxIdf)
 		}
 		weight := t.weight * rarity
 		for k := range s.list {

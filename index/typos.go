@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -33,8 +34,8 @@ func typoOf(text string, t token) string {
 }
 
 // correctTerm adds the terms that replace the i-th term, which no readable file
-// contains. They get weights with which an occurrence of each counts the same: the
-// rare one of several similar words is not the more likely one.
+// contains. The more frequent one of several similar words is the more likely one, so
+// its occurrences count more, although it is less rare.
 func (s *search) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
@@ -48,7 +49,7 @@ func (s *search) correctTerm(i int) {
 	}
 	files := max(s.readable.files, most) // a file can have several blocks
 	for _, a := range similar {
-		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks)
+		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks) * math.Sqrt(float64(a.blocks)/float64(most))
 		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
 	}
 }

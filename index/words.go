@@ -43,6 +43,8 @@ type qterm struct {
 	instead  bool   // an entry can contain it instead of the whole term before it
 	person   bool   // a pronoun, which counts only in entries with other terms
 	isType   bool   // the type of an entry, not a word
+
+	maxIdf float64 // upper bound of the idf, if not 0
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
