@@ -14,7 +14,7 @@ func TestContainedWords(t *testing.T) {
 	x := newFiles(t, map[string]string{
 		"a.md": "# Deploying\n\n- k8s and C++ on kestrel\n- use a reducer, 9999 times\n- call foo.bar_baz of kestrel\n",
 		"b.md": "- kestrel of foo and bar_baz, c and c#\n- 当时幸福地来了，敲门\n- 看了当幸福来敲门\n",
-		"d.md": "- KestrelPort is useful\n",
+		"d.md": "- KestrelPort is useful\n- API-1234 and API 9999\n",
 	})
 	for _, c := range []struct {
 		query string
@@ -26,8 +26,10 @@ func TestContainedWords(t *testing.T) {
 		{"E9999 kestrel", 0, "E9999", nil},
 		{"useReducer", 0, "useReducer", []string{"a.md:4 ~useReducer", "d.md:1 ~useReducer"}},
 		{"foo.bar_baz", 1, "", []string{"a.md:5", "b.md:1 ~foo.bar_baz"}},
-		{"C++", 1, "", []string{"a.md:3", "b.md:1 ~C++"}},
-		{"c#", 1, "", []string{"b.md:1", "a.md:3 ~c#"}},
+		{"C++", 1, "", []string{"a.md:3"}},
+		{"c#", 1, "", []string{"b.md:1"}},
+		{"API-9999 kestrel", 0, "API-9999", nil},
+		{"API-1234", 1, "", []string{"d.md:2"}},
 		{"k8s", 1, "", []string{"a.md:3"}},
 		{"kestrl", 4, "", nil},
 		{"kest*", 4, "", nil},
@@ -38,7 +40,7 @@ func TestContainedWords(t *testing.T) {
 		{"狮子 当幸福来敲门", 0, "狮子", nil},
 		{"幸福来了", 0, "", nil},
 		{"the", 0, "the", nil},
-		{"", 8, "", nil},
+		{"", 9, "", nil},
 	} {
 		res, err := x.Search(t.Context(), ownerView(t), Query{Text: c.query, Limit: 20})
 		if err != nil {
@@ -67,6 +69,30 @@ func TestContainedWords(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.query, diff)
 		}
+	}
+}
+
+// TestSeenText checks that the text is found that a reader sees, without backslashes and
+// entities, and with symbols.
+func TestSeenText(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- set max\\_open\\_files to 4096\n- Tom&nbsp;Waits plays C\\+\\+ &amp; sings\n- ⭐ favourite\n- ⚠️ 10 € of C:\\dir\n"})
+	for query, want := range map[string]string{
+		"max_open_files": "a.md:1", `"max_open_files"`: "a.md:1", `"Tom Waits"`: "a.md:2", "C++": "a.md:2", "⭐": "a.md:3", "⚠": "a.md:4",
+		"⚠️": "a.md:4", "€": "a.md:4", "dir": "a.md:4", "nbsp": "", `max\_open\_files`: "a.md:1",
+	} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 9, Exact: strings.Contains(query, `"`)})
+		got := ""
+		for _, h := range res.Hits {
+			got += fmt.Sprintf("%s:%d", h.Doc.Place.Path, h.Entry.Line)
+		}
+		if got != want || want != "" && res.Absent != nil || err != nil {
+			t.Errorf("%s: %q, want %q; absent: %q, %v", query, got, want, res.Absent, err)
+		}
+	}
+	p := NewPhrase("open_files", false)
+	const text = `a max\_open\_files b &lt;`
+	if got := p.Find(text); len(got) != 1 || text[got[0][0]:got[0][1]] != `open\_files` {
+		t.Errorf("found %v", got)
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 )
 
 // emitJoined emits the identifier that ends with the word between two bytes: words
-// joined by dots (foo.bar), or a word and its symbols (C++, C#).
+// joined by dots (foo.bar), letters with a number (API-1234), or a word and its symbols
+// (C++, C#).
 func (a *analyzer) emitJoined(start, end int) {
 	first := start
 	if a.joined >= 0 {
@@ -16,6 +17,10 @@ func (a *analyzer) emitJoined(start, end int) {
 	rest := a.text[end:]
 	switch {
 	case len(rest) > 1 && rest[0] == '.' && (classOf(rune(rest[1])) == classLetter || classOf(rune(rest[1])) == classDigit):
+		a.joined = first
+		return
+	case len(rest) > 1 && rest[0] == '-' && first == start && classOf(rune(rest[1])) == classDigit &&
+		classOf(rune(a.text[end-1])) == classLetter:
 		a.joined = first
 		return
 	case strings.HasPrefix(rest, "++") && !continues(rest[2:]):

@@ -93,6 +93,10 @@ func normalizePhrase(text string) string {
 }
 
 func (r *wordReader) readText() {
+	if seen, at := unescape(r.text); at != nil {
+		emit := r.emit
+		r.text, r.emit = seen, func(word []byte, start, end int) { emit(word, at[start], at[end]) }
+	}
 	text := r.text
 	for i := 0; i < len(text); {
 		n := norm.NFKC.QuickSpanString(text[i:])
@@ -145,7 +149,7 @@ func (r *wordReader) read(c rune, start, end int) {
 		default:
 			r.apostrophe, r.before = len(r.word), r.end
 		}
-	case r.symbols && class == classNone && unicode.In(c, unicode.So, unicode.Sc), class == classCJK, class == classHangul,
+	case r.symbols && isSymbol(c), class == classCJK, class == classHangul,
 		class == classSEA:
 		r.flush()
 		r.add(c, start, end)

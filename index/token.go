@@ -1,15 +1,28 @@
 package index
 
 import (
+	"html"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// eachToken calls emit for every token of s, in the order of the text. The
-// parts of an identifier follow the whole. A term can share the memory of s.
+// eachToken calls emit for every token of s as the reader sees it, in the order of the
+// text. The parts of an identifier follow the whole. A term can share the memory of s.
 func (a *analyzer) eachToken(s string, emit func(token)) {
+	if seen, at := unescape(s); at != nil {
+		a.eachTokenOf(seen, func(t token) {
+			t.start, t.end = at[t.start], at[t.end]
+			emit(t)
+		})
+		return
+	}
+	a.eachTokenOf(s, emit)
+}
+
+func (a *analyzer) eachTokenOf(s string, emit func(token)) {
 	a.emit, a.text, a.joined, a.run = emit, s, -1, runState{}
 	a.word, a.stopped = a.word[:0], false
 	for i := 0; i < len(s) && !a.stopped; {
@@ -71,6 +84,9 @@ func (a *analyzer) readRune(r rune, start, end int, raw bool) {
 	a.run.class = classNone
 	switch {
 	case r == softHyphen:
+	case isSymbol(r):
+		a.flushWord()
+		a.emit(token{term: string(r), start: start, end: end})
 	case c == classNone:
 		a.flushWord()
 	case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
@@ -156,3 +172,56 @@ func (a *analyzer) addRune(c class, r rune, start, end int, raw bool) {
 	s.starts[0], s.starts[1] = s.starts[1], start
 	s.n++
 }
+
+// isSymbol reports whether a character is a word of its own: an emoji or a sign, but no
+// part of a drawing.
+func isSymbol(r rune) bool {
+	return r >= utf8.RuneSelf && r != utf8.RuneError && unicode.In(r, unicode.So, unicode.Sc) && (r < 0x2500 || r > 0x259F)
+}
+
+// unescape returns a text without the backslashes and entities of Markdown, and the
+// offset in s of each of its bytes and of its end. If s has none, at is nil.
+func unescape(s string) (seen string, at []int) {
+	done := 0 // bytes of s
+	var b strings.Builder
+	write := func(text string, end int) {
+		for range len(text) {
+			at = append(at, done)
+		}
+		b.WriteString(text)
+		done = end
+	}
+	for i := 0; i+1 < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if strings.IndexByte("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", s[i+1]) < 0 {
+				continue
+			}
+			for done < i {
+				write(s[done:done+1], done+1)
+			}
+			done++
+			write(s[i+1:i+2], i+2)
+			i++
+		case '&':
+			end := strings.IndexByte(s[i:min(len(s), i+maxEntity)], ';') + 1
+			if text := html.UnescapeString(s[i : i+end]); end > 2 && text != s[i:i+end] {
+				for done < i {
+					write(s[done:done+1], done+1)
+				}
+				write(text, i+end)
+				i += end - 1
+			}
+		}
+	}
+	if at == nil {
+		return s, nil
+	}
+	for done < len(s) {
+		write(s[done:done+1], done+1)
+	}
+	return b.String(), append(at, len(s))
+}
+
+// maxEntity bounds the bytes of an entity.
+const maxEntity = 32

@@ -85,6 +85,9 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			terms, counts = &stops, stopCounts
 		}
 		w.addToken(text, t, stop)
+		if n := len(*terms) - 1; t.joined && n >= 0 && strings.TrimRight(t.term, "+#") == (*terms)[n].term {
+			*terms = (*terms)[:n] // C++ and C# are not C
+		}
 		counts[t.term]++
 		if counts[t.term] == 1 {
 			q := qterm{term: t.term, weight: weightOf(t)}
