@@ -38,7 +38,7 @@ type Options struct {
 	ReadOnly   bool           // refuse requests that change something
 	Root       string         // memory directory, with which the page makes links to an editor
 	Editor     string         // address that opens {path} at {line} in an editor; empty for none
-	Idle       time.Duration  // Serve ends after this time without a request; 0 means never
+	Idle       time.Duration  // Serve ends after this time without a request or a stream of events; 0 means never
 	MaxRequest int64          // limit of a request in bytes; 0 means 1 MiB
 	Opened     func()         // called when the one-time key is exchanged for a session key
 	Warn       func(s string) // called with a message for the person who started the console
@@ -53,6 +53,7 @@ type Console struct {
 	idle *time.Timer // ends Serve; nil for none
 
 	mu       sync.Mutex
+	streams  int    // open streams of events
 	oneTime  string // key of the URL; empty after its use
 	sessions []string
 	warned   time.Time         // of the last warning about a key
@@ -99,8 +100,8 @@ func (c *Console) URL() string {
 // newKey returns 256 random bits as text.
 func newKey() string { return rand.Text() + rand.Text() }
 
-// Serve answers requests on a listener until the context ends or no request has
-// arrived for Options.Idle. It returns nil in both cases.
+// Serve answers requests on a listener until the context ends or no page has been
+// open for Options.Idle. It returns nil in both cases.
 func (c *Console) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -112,7 +113,7 @@ func (c *Console) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	if c.opt.Idle > 0 {
 		c.idle = time.AfterFunc(c.opt.Idle, func() {
-			c.opt.warn("no request for " + c.opt.Idle.String() + ": the console ends")
+			c.opt.warn("no page was open for " + c.opt.Idle.String() + ": the console ends")
 			cancel()
 		})
 		defer c.idle.Stop()
@@ -227,9 +228,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !isOperation:
 		c.openSession(w, body)
 	default:
-		if c.idle != nil {
-			c.idle.Reset(c.opt.Idle)
-		}
+		c.keepAlive(0)
 		c.execute(w, r, name, body)
 	}
 }
@@ -412,9 +411,26 @@ func changes(req *api.Request) bool {
 	return !isSet("dry_run")
 }
 
+// keepAlive records that a stream of events begins (1) or ends (-1), or that a request
+// arrives (0). The time of Options.Idle counts from the last of them.
+func (c *Console) keepAlive(streams int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams += streams
+	switch {
+	case c.idle == nil:
+	case c.streams > 0:
+		c.idle.Stop()
+	default:
+		c.idle.Reset(c.opt.Idle)
+	}
+}
+
 // stream sends the events of an operation as lines of JSON until the client or
 // the daemon ends.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request, req *api.Request) {
+	c.keepAlive(1)
+	defer c.keepAlive(-1)
 	out := http.NewResponseController(w)
 	started := false
 	err := c.backend.Stream(r.Context(), req, func(part json.RawMessage) error {

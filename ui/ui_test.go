@@ -264,6 +264,22 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestKeepAlive checks that the time until the console ends counts while no page is
+// open, and not before the last of them is closed.
+func TestKeepAlive(t *testing.T) {
+	c := New(&recorder{}, host, Options{Idle: time.Hour})
+	c.idle = time.AfterFunc(time.Hour, func() {})
+	for i, step := range []struct {
+		streams int
+		counts  bool
+	}{{0, true}, {1, false}, {0, false}, {1, false}, {-1, false}, {-1, true}} {
+		c.keepAlive(step.streams)
+		if counts := c.idle.Stop(); counts != step.counts {
+			t.Errorf("step %d: the time counts: %v", i, counts)
+		}
+	}
+}
+
 // TestServe checks that a console ends with its context, and when no request
 // arrives.
 func TestServe(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 	"github.com/memwatchd/memwatchd/ui"
 )
 
-// idle is the time after which the console ends if no page sends a request.
+// idle is the time after which the console ends if no page is open.
 const idle = 30 * time.Minute
 
 // NewCommand returns the command ui.
@@ -37,7 +37,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		GroupID: "ask",
 		Long: `Serve a page on 127.0.0.1 that shows what is in memory and what was changed, and takes changes back. Open it in your browser.
 
-The page acts as the owner. Its address contains a key that works once; other users and other web pages get nothing without it. The command ends with Ctrl-C, or after 30 minutes without a request. To use the page on another machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST memwatchd ui --no-open --port 8080`,
+The page acts as the owner. Its address contains a key that works once; other users and other web pages get nothing without it. The command ends with Ctrl-C, or 30 minutes after the last page was closed. To use the page on another machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST memwatchd ui --no-open --port 8080`,
 		Example: "  memwatchd ui\n  memwatchd ui --read-only",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
