@@ -492,8 +492,8 @@ func TestSpeed(t *testing.T) {
 	t.Logf("%d keys: results after %.0f ms at the median, %.0f ms at most", len(took), took[len(took)/2], took[len(took)-1])
 }
 
-// TestTabs checks that a further tab takes the session of the first one, also a tab
-// with a file, and that there is none without a tab.
+// TestTabs checks that a further tab takes the session of the first one after a person
+// allowed it there.
 func TestTabs(t *testing.T) {
 	c := start(t, map[string]string{"memory/2026-02-05.md": example})
 	c.open()
@@ -503,9 +503,11 @@ func TestTabs(t *testing.T) {
 	t.Cleanup(cancel)
 	c.ctx = tab
 	c.do(chromedp.Navigate(address + "#read?path=memory/2026-02-05.md&line=4"))
-	c.wait(contains("main .hit", "The landlord"))
+	c.wait(contains("main", "select Allow there"))
 	c.ctx = first
-	c.wait(contains("main", "The billing database"))
+	c.click("#notice button", "Allow")
+	c.ctx = tab
+	c.wait(contains("main .hit", "The landlord"))
 }
 
 // TestOffline checks that the page keeps what it shows while the daemon does not

@@ -35,9 +35,10 @@ function take(answer) {
   sessionStorage.setItem(storage, JSON.stringify(answer));
 }
 
-/** openSession exchanges the key in the address, if there is one. Without a key, it takes the session of
- * another tab, because each tab has a storage of its own. */
-export async function openSession() {
+/** openSession exchanges the key in the address, if there is one. Without a key it asks the other tabs for their
+ * session, because each tab has a storage of its own. A person must allow it there: an old page of another program
+ * that used the same port could ask too. ask is called with a function that does. */
+export async function openSession(ask) {
   const key = new URLSearchParams(location.hash.slice(1)).get("k");
   if (key) {
     history.replaceState(null, "", "/");
@@ -45,13 +46,15 @@ export async function openSession() {
   }
   if (!session) {
     await new Promise((resolve) => {
-      setTimeout(resolve, 500);
-      tabs.onmessage = ({ data }) => { if (data.session) { take(data); resolve(); } };
+      tabs.onmessage = ({ data }) => {
+        if (!data.session) return;
+        take(data);
+        resolve();
+      };
       tabs.postMessage("request");
     });
   }
-  tabs.onmessage = ({ data }) => { if (data === "request" && session) tabs.postMessage(session); };
-  return session !== null;
+  tabs.onmessage = ({ data }) => { if (data === "request" && session) ask(() => tabs.postMessage(session)); };
 }
 
 /** endSession forgets a session that the console does not know. */

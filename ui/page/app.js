@@ -56,8 +56,12 @@ function ended() {
   endSession();
   current.stop();
   current = nothing;
-  put(main, h("h2", "No session"), h("p", "Start the console in a terminal, and open the address it prints: ",
-    h("code", "memwatchd ui"), ". An address works once."));
+  showNoSession();
+}
+
+function showNoSession() {
+  put(main, h("h2", "No session"), h("p", "If a tab with the console is open, select Allow there. Otherwise run ",
+    h("code", "memwatchd ui"), " in a terminal, and open the address that it prints. An address works once."));
 }
 
 function show() {
@@ -136,13 +140,12 @@ document.addEventListener("keydown", (event) => {
 
 async function start() {
   put(document.getElementById("pages"), Object.keys(pages).map((name) => h("li", to(name, {}, titles[name]))));
-  let isOpen = false;
+  showNoSession();
   try {
-    isOpen = await openSession();
+    await openSession((allow) => notify("Another tab asks to join this session.", "Allow", allow));
   } catch (error) {
-    report(error);
+    return report(error);
   }
-  if (!isOpen) return ended();
   put(document.getElementById("tools"), !readOnly && button("Add", keys.n, { title: "key: n" }), button("?", keys["?"], { "aria-label": "Keys" }));
   window.addEventListener("hashchange", show);
   show();
