@@ -67,8 +67,20 @@ func (o *overwritten) changed(path string, hash [32]byte) {
 		return
 	}
 	if last := o.journal.List(since, path, 1); len(last) > 0 && last[0].After != journal.DigestOf(hash) {
-		time.AfterFunc(overwriteDelay, func() { o.find(path, o.journal.List(since, path, 0), nil) })
+		time.AfterFunc(overwriteDelay, func() {
+			if !o.isOwn(path) { // it was a version between two changes
+				o.find(path, o.journal.List(since, path, 0), nil)
+			}
+		})
 	}
+}
+
+// isOwn reports whether a file is as the daemon wrote it last.
+func (o *overwritten) isOwn(path string) bool {
+	last := o.journal.List(time.Time{}, path, 1)
+	file, err := o.files.Read(path)
+	last = append(last, o.journal.List(time.Time{}, path, 1)...)
+	return err == nil && slices.ContainsFunc(last, func(r journal.Record) bool { return r.After == journal.Digest(file.Data) })
 }
 
 // copyRemoved examines the entries of a conflict copy that its file lacked, after the
