@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,7 @@ func (j *Journal) Stored(digest string) bool {
 }
 
 // Seen records the present content of a file, which read returns; nil if there is no
-// file. If another program changed the file since the last call, and the journal has the
+// file. If another program overwrote text of the file since the last call, and the journal has the
 // content before, it records this change. Unlike changes of memwatchd, these need not
 // survive a power failure.
 func (j *Journal) Seen(path string, read func() ([]byte, error)) error {
@@ -95,16 +96,25 @@ func (j *Journal) seen(path string, content []byte) error {
 	if j.history.full {
 		return nil
 	}
-	r := j.externalChange(path, before, digest)
-	r.New = content
+	r := Record{Path: path, Before: before, After: digest, New: content}
 	var err error
-	switch {
-	case known && before != digest && j.has(before):
+	if known && before != digest && j.overwrites(&r) {
 		_, err = j.add([]Record{r}, false)
-	case content != nil:
+	} else if content != nil {
 		err = j.writeVersions(j.encodeVersions([]Record{r}))
 	}
 	return err
+}
+
+// overwrites completes the record of a change by another program, and reports whether the
+// journal has the content before, and this content was not just extended.
+func (j *Journal) overwrites(r *Record) bool {
+	r.Cause, r.External = ExternalCause, true
+	if r.Before == "" {
+		return false
+	}
+	old, err := j.store.read(versionName(r.Before))
+	return err == nil && !bytes.HasPrefix(r.New, old)
 }
 
 // isPending reports whether memwatchd is giving a file the content with a digest.
@@ -133,18 +143,13 @@ func (j *Journal) has(digest string) bool {
 	return ok || digest == ""
 }
 
-func (j *Journal) externalChange(path, before, after string) Record {
-	return Record{Path: path, Cause: ExternalCause, External: true, Before: before,
-		After: after}
-}
-
 // externalChanges returns the changes of other programs that precede the given changes
 // and have not been seen.
 func (j *Journal) externalChanges(records []Record) (list []Record) {
 	for _, r := range records {
-		if before, known := j.history.current[r.Path]; known && before != r.Before && r.Old != nil && j.has(before) {
-			external := j.externalChange(r.Path, before, r.Before)
-			external.New = r.Old
+		before, known := j.history.current[r.Path]
+		external := Record{Path: r.Path, Before: before, After: r.Before, New: r.Old}
+		if known && before != r.Before && r.Old != nil && j.overwrites(&external) {
 			list = append(list, external)
 		}
 	}
@@ -190,12 +195,15 @@ func (j *Journal) historySize() int64 { return j.store.total - j.history.ownSize
 // of its size.
 func (j *Journal) trimHistory() error {
 	j.history.ownSize = j.store.size(j.usedVersions(isOwn, false))
-	for j.historySize() > j.history.size/10*9 {
+	for {
 		external := 0
 		for _, r := range j.records {
 			if r.External {
 				external++
 			}
+		}
+		if external <= maxExternal && j.historySize() <= j.history.size/10*9 {
+			return nil
 		}
 		if external == 0 {
 			return j.store.retain(j.usedVersions(anyRecord, true))
@@ -209,8 +217,10 @@ func (j *Journal) trimHistory() error {
 			return err
 		}
 	}
-	return nil
 }
+
+// maxExternal bounds the changes of other programs, which are read at each start.
+const maxExternal = 10_000
 
 // dropRecords removes the changes, of other programs or of memwatchd, for which drops returns true. A record that
 // cannot be removed stays.

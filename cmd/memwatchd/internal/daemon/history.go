@@ -15,8 +15,12 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// historyDelay lets the index take a changed file first.
-const historyDelay = 100 * time.Millisecond
+const (
+	// historyDelay lets the index take changed files first. It is repeated while more
+	// files change, up to maxHistoryDelays times.
+	historyDelay     = 100 * time.Millisecond
+	maxHistoryDelays = 300
+)
 
 // A history keeps the versions of files that other programs change in the journal. It
 // reads the files again, after the index has them, so that a search never waits for it.
@@ -47,6 +51,12 @@ func (h *history) changed(path string) {
 	}
 }
 
+func (h *history) pending() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.paths)
+}
+
 // run records changed files until the context ends.
 func (h *history) run(ctx context.Context) error {
 	for {
@@ -55,8 +65,11 @@ func (h *history) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-h.wake:
 		}
-		if err := sleep(ctx, historyDelay); err != nil {
-			return err
+		for n, last := 0, -1; n < maxHistoryDelays && h.pending() != last; n++ {
+			last = h.pending()
+			if err := sleep(ctx, historyDelay); err != nil {
+				return err
+			}
 		}
 		h.record(ctx)
 	}
