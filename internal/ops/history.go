@@ -18,11 +18,11 @@ func (m adminOps) history(ctx context.Context, c Call, r *api.HistoryRequest) (*
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
 	}
-	if m.RecordHistory != nil {
-		m.RecordHistory(ctx)
-	}
 	records := m.Undoer.Writer.Journal
 	path, id, named := cutVersion(r.Path)
+	if m.RecordHistory != nil {
+		m.RecordHistory(path)
+	}
 	answer := &api.HistoryAnswer{Path: path, Versions: []api.FileVersion{}}
 	if named {
 		record, err := records.Get(id)

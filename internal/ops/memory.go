@@ -92,9 +92,9 @@ type Administration struct {
 	Semaphore *semaphore.Weighted // of weight 1; serializes maintenance runs
 	Publisher Publisher           // publishes entries for other machines; nil if nothing is shared
 
-	// RecordHistory records the changes by other programs that the index contains. It is
-	// nil if no history is kept.
-	RecordHistory func(context.Context)
+	// RecordHistory records the change of a file by another program that the index
+	// contains. It is nil if no history is kept.
+	RecordHistory func(path string)
 
 	ErasureFile string // file that records unfinished erasures; empty if they are not recorded
 

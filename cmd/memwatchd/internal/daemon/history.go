@@ -29,12 +29,10 @@ type history struct {
 	files   *files
 	logger  *slog.Logger
 
-	wake chan struct{}
-
-	recordMu sync.Mutex // one recording at a time
-	mu       sync.Mutex
-	paths    map[string]bool
-	failed   string // the error that was logged last
+	wake   chan struct{}
+	mu     sync.Mutex
+	paths  map[string]bool
+	failed string // the error that was logged last
 }
 
 // changed notes that a file may have changed. A nil history ignores the call.
@@ -71,28 +69,33 @@ func (h *history) run(ctx context.Context) error {
 				return err
 			}
 		}
-		h.record(ctx)
+		h.mu.Lock()
+		paths := slices.Sorted(maps.Keys(h.paths))
+		h.mu.Unlock()
+		for _, path := range paths {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			h.record(path)
+		}
 	}
 }
 
-// record records the changed files.
-func (h *history) record(ctx context.Context) {
-	h.recordMu.Lock()
-	defer h.recordMu.Unlock()
+// record records the present content of a file if it changed.
+func (h *history) record(path string) {
 	h.mu.Lock()
-	paths := h.paths
-	h.paths = map[string]bool{}
+	changed := h.paths[path]
+	delete(h.paths, path)
 	h.mu.Unlock()
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		if ctx.Err() != nil {
-			h.changed(path)
-			continue
-		}
-		err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
-		if err != nil && !errors.Is(err, vault.ErrChanging) && err.Error() != h.failed {
-			h.failed = err.Error()
-			h.logger.Warn("a version of a file is not in the history", "path", path, "err", err)
-		}
+	if !changed {
+		return
+	}
+	err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil && !errors.Is(err, vault.ErrChanging) && err.Error() != h.failed {
+		h.failed = err.Error()
+		h.logger.Warn("a version of a file is not in the history", "path", path, "err", err)
 	}
 }
 
