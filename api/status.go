@@ -129,16 +129,15 @@ type ModelStatus struct {
 
 // EmbedStatus is the state of semantic search.
 type EmbedStatus struct {
-	Endpoint        string    `json:"endpoint"` // URL of the service
-	Model           string    `json:"model"`
-	Dimensions      int       `json:"dimensions"`           // of a vector; 0 until the service has responded
-	Private         bool      `json:"private"`              // private text and queries are sent to it too
-	Embedded        int       `json:"embedded"`             // texts with a vector
-	Pending         int       `json:"pending"`              // texts that wait for one
-	Rejected        int       `json:"rejected"`             // texts for which the model returns none
-	CharactersToday int       `json:"characters_today"`     // characters of texts sent today
-	LastError       string    `json:"last_error,omitempty"` // until a request succeeds
-	FailedAt        time.Time `json:"failed_at,omitzero"`   // time of the last error
+	Endpoint   string    `json:"endpoint"` // URL of the service
+	Model      string    `json:"model"`
+	Dimensions int       `json:"dimensions"`           // of a vector; 0 until the service has responded
+	Private    bool      `json:"private"`              // private text and queries are sent to it too
+	Embedded   int       `json:"embedded"`             // texts with a vector
+	Pending    int       `json:"pending"`              // texts that wait for one
+	Rejected   int       `json:"rejected"`             // texts for which the model returns none
+	LastError  string    `json:"last_error,omitempty"` // until a request succeeds
+	FailedAt   time.Time `json:"failed_at,omitzero"`   // time of the last error
 }
 
 // TopicStatus is the state of the subscription to the topic whose messages are

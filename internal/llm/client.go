@@ -126,7 +126,7 @@ func (c *Client) authorize(n, limit int) (key string, err error) {
 	}
 	key, err = c.Key()
 	if err != nil {
-		return "", unsentError{fmt.Errorf("model request not sent: read key: %w", err)}
+		return "", fmt.Errorf("model request not sent: read key: %w", err)
 	}
 	return key, nil
 }
@@ -159,7 +159,7 @@ func (c *Client) describeError(err error, limit time.Duration) error {
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	refusal, isRefusal := errors.AsType[responseError](err)
 	busy, isBusy := errors.AsType[*BusyError](err)
-	op, isNet := errors.AsType[*net.OpError](err)
+	_, isNet := errors.AsType[*net.OpError](err)
 	_, isURL := errors.AsType[*url.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -176,8 +176,6 @@ func (c *Client) describeError(err error, limit time.Duration) error {
 		return refusal
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errTruncated
-	case isNet && op.Op == "dial":
-		return unsentError{fmt.Errorf("cannot reach the model: %s", outbound.FailureReason(err))}
 	case isNet, isURL:
 		return fmt.Errorf("cannot reach the model: %s", outbound.FailureReason(err))
 	}
@@ -190,11 +188,6 @@ type statusError int
 func (s statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("model endpoint returned %d %s", int(s), http.StatusText(int(s))))
 }
-
-// An unsentError reports a request that the service has not received.
-type unsentError struct{ error }
-
-func (e unsentError) Unwrap() error { return e.error }
 
 // A responseError describes why a response was not read.
 type responseError string

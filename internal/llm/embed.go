@@ -172,13 +172,6 @@ type BusyError struct {
 
 func (e *BusyError) Error() string { return statusError(e.Status).Error() }
 
-// WasRefused reports whether a request that failed with err was not received, or
-// refused for lack of capacity, so that it costs nothing.
-func WasRefused(err error) bool {
-	_, busy := errors.AsType[*BusyError](err)
-	return busy || errors.As(err, new(unsentError))
-}
-
 // maxRetryAfter bounds the time to wait that a service can name.
 const maxRetryAfter = time.Hour
 

@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -48,12 +47,11 @@ type Embedder struct {
 	Index       Index
 	Load        func(path string) (*memory.Document, error)
 
-	Private         bool          // private texts and queries are sent, too
-	Batch           int           // maximum number of texts of a request
-	DailyCharacters int           // maximum number of characters of texts sent in a day; 0 means any
-	QueryTimeout    time.Duration // maximum time to wait for the vector of a query
-	Now             func() time.Time
-	Logger          *slog.Logger
+	Private      bool          // private texts and queries are sent, too
+	Batch        int           // maximum number of texts of a request
+	QueryTimeout time.Duration // maximum time to wait for the vector of a query
+	Now          func() time.Time
+	Logger       *slog.Logger
 
 	comparing sync.Mutex // serializes the comparisons of index and vectors
 	storing   sync.Mutex // held while files of vectors appear, change or go
@@ -64,10 +62,9 @@ type Embedder struct {
 	missing    map[memory.Partition]map[index.TextKey]bool // present texts without a vector
 	rejected   map[index.TextRef]bool                      // texts that the model rejects, or that are never sent
 	queue      queue
-	failures   int       // consecutive ones
-	resume     time.Time // no request before
-	busy       bool      // resume is the time that the service named
-	usage      usage
+	failures   int           // consecutive ones
+	resume     time.Time     // no request before
+	busy       bool          // resume is the time that the service named
 	pause      time.Duration // after the first failure
 	problem    string        // last error
 	problemAt  time.Time
@@ -103,10 +100,6 @@ func (e *Embedder) Open() error {
 	if err != nil {
 		e.Close()
 		return err
-	}
-	err = state.Load(e.usageFile(), 0, &e.usage)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.Logger.Warn("cannot read the number of characters sent", "err", err)
 	}
 	e.compareTexts()
 	return nil
@@ -207,12 +200,11 @@ func (e *Embedder) Run(ctx context.Context) error {
 		wait := time.Until(e.resume)
 		e.mu.Unlock()
 		if wait <= 0 {
-			var b []index.Text
-			b, wait = e.takeBatch()
-			if len(b) > 0 {
+			if b := e.takeBatch(); len(b) > 0 {
 				e.embedBatch(sending, b)
 				continue
 			}
+			wait = time.Hour
 		}
 		select {
 		case <-ctx.Done():
@@ -431,9 +423,6 @@ func (e *Embedder) Status() api.EmbedStatus {
 	defer e.mu.Unlock()
 	s := api.EmbedStatus{Model: e.Client.Model, Private: e.Private, Rejected: len(e.rejected),
 		Pending: e.countMissingLocked(), Dimensions: e.space.Dimensions, LastError: e.problem, FailedAt: e.problemAt.UTC()}
-	if e.usage.Day == e.today() {
-		s.CharactersToday = e.usage.Characters
-	}
 	s.Embedded = max(total-s.Pending-s.Rejected, 0)
 	return s
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -187,30 +186,6 @@ func TestRejectedText(t *testing.T) {
 	}
 }
 
-// TestDailyCharacters checks that the limit holds over a restart, and that the rest
-// is sent on the next day.
-func TestDailyCharacters(t *testing.T) {
-	w := newWorld(t)
-	now := time.Date(2026, 2, 4, 23, 0, 0, 0, time.UTC)
-	var mu sync.Mutex
-	w.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	w.DailyCharacters = len(bought) + 10
-	w.save("a.md", public(bought, server, mira))
-	w.start()
-	w.await("one vector", func() bool { return w.Status().Embedded == 1 })
-	w.restart(func(*Embedder) {})
-	w.await("the probe", func() bool { return w.Status().Dimensions > 0 })
-	time.Sleep(20 * time.Millisecond)
-	if s := w.Status(); s.Pending != 2 || s.CharactersToday > w.DailyCharacters || s.CharactersToday == 0 {
-		t.Errorf("%+v", s)
-	}
-	mu.Lock()
-	now = now.Add(2 * time.Hour)
-	mu.Unlock()
-	w.save("b.md", public("A change adds one more entry")) // wakes the worker
-	w.await("the next vectors", func() bool { return w.Status().Embedded >= 2 })
-}
-
 // TestModels checks that the vectors of another model are removed, that words answer
 // queries until its first response, and that nothing remains of earlier versions.
 func TestModels(t *testing.T) {
@@ -240,7 +215,7 @@ func TestModels(t *testing.T) {
 			t.Errorf("found %q", got)
 		}
 	}
-	if found, err := filepath.Glob(filepath.Join(w.Dir, "*")); err != nil || len(found) != 4 {
+	if found, err := filepath.Glob(filepath.Join(w.Dir, "*")); err != nil || len(found) != 3 {
 		t.Errorf("files: %v, %v", found, err)
 	}
 }

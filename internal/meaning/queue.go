@@ -3,15 +3,11 @@ package meaning
 import (
 	"context"
 	"math"
-	"path/filepath"
 	"slices"
-	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/llm"
 	"github.com/memwatchd/memwatchd/internal/secrets"
-	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // A queue lists the texts without vectors, in this order: those of saved files, the
@@ -57,10 +53,8 @@ func (q *queue) next() (t index.Text, path string, ok bool) {
 
 func refOf(t index.Text) index.TextRef { return index.TextRef{Partition: t.Partition, Key: t.Key} }
 
-// takeBatch takes the next texts from the queue. If there are none, it returns the
-// time to wait, which ends the next day if the characters of the day are used up.
-func (e *Embedder) takeBatch() (b []index.Text, wait time.Duration) {
-	characters := 0
+// takeBatch takes the next texts from the queue.
+func (e *Embedder) takeBatch() (b []index.Text) {
 	e.mu.Lock()
 	for len(b) < e.queue.size {
 		t, path, ok := e.queue.next()
@@ -74,24 +68,19 @@ func (e *Embedder) takeBatch() (b []index.Text, wait time.Duration) {
 			e.queue.texts = slices.Concat(texts, e.queue.texts)
 			continue
 		}
-		n := e.charactersOf(t)
 		switch {
 		case !e.missing[t.Partition][t.Key] || slices.ContainsFunc(b, func(o index.Text) bool { return refOf(o) == refOf(t) }):
-		case secrets.MatchingRule(t.Text) != "" || e.DailyCharacters > 0 && n > e.DailyCharacters:
+		case secrets.MatchingRule(t.Text) != "":
 			e.rejectLocked(t)
-		case !e.mayCountLocked(characters + n):
-			e.queue.texts = slices.Insert(e.queue.texts, 0, t)
-			e.mu.Unlock()
-			return b, e.untilTomorrow()
 		default:
-			b, characters = append(b, t), characters+n
+			b = append(b, t)
 		}
 	}
 	e.mu.Unlock()
 	if len(b) == 0 {
 		e.pruneMissing(math.MaxInt) // the rest is gone
 	}
-	return b, time.Hour
+	return b
 }
 
 func (e *Embedder) rejectLocked(t index.Text) {
@@ -108,11 +97,6 @@ func (e *Embedder) readTexts(path string) []index.Text {
 	texts := slices.Collect(index.Texts(doc))
 	slices.SortStableFunc(texts, func(a, b index.Text) int { return b.Time.Compare(a.Time) })
 	return texts
-}
-
-// charactersOf returns the number of characters that are sent for a text.
-func (e *Embedder) charactersOf(t index.Text) int {
-	return utf8.RuneCountInString(e.TextPrefix) + utf8.RuneCountInString(t.Text)
 }
 
 // embedBatch requests and stores the vectors of those texts of a batch that are
@@ -148,57 +132,11 @@ func (e *Embedder) embedBatch(ctx context.Context, b []index.Text) {
 	}
 }
 
-// sendTexts requests the vectors of texts. It counts their characters before, so that a
-// crash does not lose them, unless the endpoint refuses the request.
+// sendTexts requests the vectors of texts.
 func (e *Embedder) sendTexts(ctx context.Context, b []index.Text) ([][]float32, error) {
-	texts, characters := make([]string, len(b)), 0
+	texts := make([]string, len(b))
 	for i, t := range b {
 		texts[i] = e.TextPrefix + t.Text
-		characters += e.charactersOf(t)
 	}
-	e.count(characters)
-	list, err := e.Client.Embed(ctx, texts)
-	if llm.WasRefused(err) {
-		e.count(-characters)
-	}
-	return list, err
-}
-
-// A usage is the number of characters of texts sent in a day.
-type usage struct {
-	Day        string `json:"day"`
-	Characters int    `json:"characters"`
-}
-
-func (e *Embedder) usageFile() string { return filepath.Join(e.Dir, "usage.json") }
-
-func (e *Embedder) today() string { return e.Now().Format(time.DateOnly) }
-
-// untilTomorrow returns the time until the next day begins.
-func (e *Embedder) untilTomorrow() time.Duration {
-	now := e.Now()
-	return time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 1, 0, now.Location()).Sub(now)
-}
-
-// mayCountLocked reports whether so many more characters may be sent today.
-func (e *Embedder) mayCountLocked(characters int) bool {
-	if e.usage.Day == e.today() {
-		characters += e.usage.Characters
-	}
-	return e.DailyCharacters <= 0 || characters <= e.DailyCharacters
-}
-
-// count adds to the characters of the day and saves them. The mutex mu, which each
-// search needs, is not held while it waits for the disk.
-func (e *Embedder) count(characters int) {
-	e.mu.Lock()
-	if day := e.today(); e.usage.Day != day {
-		e.usage = usage{Day: day}
-	}
-	e.usage.Characters = max(e.usage.Characters+characters, 0)
-	newest := e.usage
-	e.mu.Unlock()
-	if err := state.Save(e.usageFile(), newest); err != nil {
-		e.Logger.Warn("cannot save the number of characters sent", "err", err)
-	}
+	return e.Client.Embed(ctx, texts)
 }

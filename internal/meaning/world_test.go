@@ -128,7 +128,7 @@ func (w *world) restart(change func(*Embedder)) {
 	old := w.Embedder
 	client := &llm.Client{Endpoint: old.Client.Endpoint, Model: old.Client.Model, Dimensions: old.Client.Dimensions}
 	w.Embedder = &Embedder{Dir: old.Dir, Client: client, TextPrefix: old.TextPrefix, QueryPrefix: old.QueryPrefix,
-		Index: old.Index, Load: old.Load, Private: old.Private, Batch: old.Batch, DailyCharacters: old.DailyCharacters,
+		Index: old.Index, Load: old.Load, Private: old.Private, Batch: old.Batch,
 		QueryTimeout: old.QueryTimeout, Now: old.Now, Logger: old.Logger}
 	change(w.Embedder)
 	w.start()
