@@ -18,7 +18,7 @@
           version = self.shortRev or "dirty";
           src = self;
           # Run go run . -vendorhash in tools/release after a change of go.mod.
-          vendorHash = "sha256-OaG9A3h7k8nWJF6stQqUUQ/lg5a537oCdGkgHy0kQJY=";
+          vendorHash = "sha256-dAfNtyuz2lz/hkfu5vCqpX0JEQnrBDlH73fhJVKo2ho=";
           env.CGO_ENABLED = 0;
           subPackages = [ "cmd/memwatchd" ];
           nativeBuildInputs = [ pkgs.installShellFiles ];
