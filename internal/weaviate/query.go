@@ -46,14 +46,14 @@ func searchPart(of share.Collection, tenant string, q share.Query) part {
 		conditions = append(conditions, condition("host", "NotEqual", "valueText", quote(q.NotHost)))
 	}
 	if len(q.Types) > 0 {
-		conditions = append(conditions, condition("type", "ContainsAny", "valueText", quoteList(q.Types)))
+		conditions = append(conditions, condition("type", "ContainsAny", "valueText", quote(q.Types)))
 	}
 	if len(q.Tags) > 0 {
 		operator := "ContainsAll"
 		if q.AnyTag {
 			operator = "ContainsAny"
 		}
-		conditions = append(conditions, condition("tags", operator, "valueText", quoteList(q.Tags)))
+		conditions = append(conditions, condition("tags", operator, "valueText", quote(q.Tags)))
 	}
 	if !q.Since.IsZero() {
 		conditions = append(conditions, condition("updated", "GreaterThanEqual", "valueDate", quoteTime(q.Since)))
@@ -69,7 +69,7 @@ func searchPart(of share.Collection, tenant string, q share.Query) part {
 				searchable = append(searchable, p.Name)
 			}
 		}
-		order = fmt.Sprintf("bm25:{query:%s,properties:%s}", quote(strings.Join(words, " ")), quoteList(searchable))
+		order = fmt.Sprintf("bm25:{query:%s,properties:%s}", quote(strings.Join(words, " ")), quote(searchable))
 	}
 	var fields []string
 	for _, p := range of.Properties {
@@ -84,33 +84,10 @@ func condition(name, operator, kind, value string) string {
 	return fmt.Sprintf("{path:[%s],operator:%s,%s:%s}", quote(name), operator, kind, value)
 }
 
-// quote returns a string of GraphQL. Every character is allowed within the
-// quotation marks except these, the backslash and control characters. Invalid
-// UTF-8 is replaced.
-func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r) // of invalid UTF-8, utf8.RuneError
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-func quoteList(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = quote(s)
-	}
-	return "[" + strings.Join(quoted, ",") + "]"
+// quote returns a string, or a list of strings, in GraphQL, which has the escapes of JSON.
+func quote[V string | []string](v V) string {
+	text, _ := json.Marshal(v) // strings have an encoding
+	return string(text)
 }
 
 func quoteTime(t time.Time) string { return quote(t.UTC().Format(time.RFC3339Nano)) }
