@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -305,32 +304,6 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 	})
 }
 
-// TestArchivesAreContinued checks that a run one month later uses another
-// archive file, and so do entries that no longer fit into the first file.
-func TestArchivesAreContinued(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs in one goroutine, in which the race detector finds nothing")
-	}
-	long := strings.Repeat("many words ", maxArchive/4/11)
-	text := fmt.Sprintf("- 1 %s\n- 2 %s\n- 3 %s\n- 4 %s\n- 5 %s\n- 6 %s\n- 7\n", long, long, long, long, long, long)
-	r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
-	r.Limits, r.MaxLoss = []api.CompactLimit{{Pattern: "**/_index.md", Items: 1}}, 0
-	all, _ := splitEntries(r.index())
-	for range 5 {
-		r.compact(Request{})
-	}
-	r.now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
-	r.compact(Request{})
-	want := "_longterms/acct_42/_archive/2026-03.desk-2.md _longterms/acct_42/_archive/2026-03.desk.md _longterms/acct_42/_archive/2026-04.desk.md _longterms/acct_42/_index.md"
-	if got := strings.Join(r.sorted(), " "); got != want {
-		t.Errorf("files: %s, want %s", got, want)
-	}
-	left, _ := splitEntries(r.index())
-	if !allPresent(sum(left, r.archivedEntries()), all) {
-		t.Error("file and archive are not what the file was")
-	}
-}
-
 func TestDryRunWritesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	text := longtermFile(random, 300, english)
@@ -357,31 +330,6 @@ func TestDryRunWritesNothing(t *testing.T) {
 	for _, path := range []string{"MEMORY.md", "2026-01-01/cli.md", "_longterms/acct_42/preference.md", "_longterms/acct_42/_archive/2026-01.desk.md"} {
 		if r.text(path) != text {
 			t.Errorf("%s has changed", path)
-		}
-	}
-}
-
-func TestCompactOnlyRequestedPaths(t *testing.T) {
-	r := newTestRoot(t, t.TempDir(), []txtar.File{
-		{Name: "_longterms/a/_index.md", Data: []byte("- one\n- two\n")}, {Name: "_longterms/b/_index.md", Data: []byte("- one\n- two\n")},
-		{Name: "_longterms/c/_index.md", Data: []byte("- one\n")}, {Name: "MEMORY.md", Data: []byte("- one\n- two\n")},
-	})
-	r.Limits = []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 1}}
-	for asked, want := range map[string]string{
-		"": "a b c", "_longterms/a/_index.md": "a", "_longterms/a": "a", "_longterms/a/": "a", "_longterms/{a,b}/*.md": "a b", "_longterms/c": "c", "_longterms": "a b c",
-	} {
-		report := r.compact(Request{DryRun: true, Path: asked})
-		var got []string
-		for _, p := range report.Plans {
-			got = append(got, strings.Split(p.Path, "/")[1])
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: plans for %v, want %s", asked, got, want)
-		}
-	}
-	for _, path := range []string{"MEMORY.md", "nothing", "_longterms/a/_index"} {
-		if _, err := r.Compact(t.Context(), Request{Path: path}); !errors.Is(err, ErrUnlimited) {
-			t.Errorf("%s: %v", path, err)
 		}
 	}
 }

@@ -350,85 +350,6 @@ func TestDebounceBarrierOpen(t *testing.T) {
 	})
 }
 
-// TestDebounceBarrierDuringDelivery checks that a barrier waits for a file that
-// was open when a delivery began before the barrier, and is closed now.
-func TestDebounceBarrierDuringDelivery(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.setState("a", pathWriting)
-		b.set(func() { b.refused["a"], b.slow = true, 100*ms })
-		b.sendEvents("a")
-		b.until(1010 * ms)
-		b.want(t, "1s overdue a")
-		b.sync("open")
-		b.until(2 * time.Second)
-		b.want(t, "1.1s open synced")
-
-		b.sendEvents("a")
-		b.until(3010 * ms)
-		b.want(t, "3s overdue a")
-		b.setState("a", pathReady)
-		b.sync("closed")
-		b.until(3100 * ms) // the delivery ends with what it has read
-		b.set(func() { delete(b.refused, "a") })
-		b.until(time.Hour)
-		b.want(t, "3.1s event a", "3.2s closed synced")
-	})
-}
-
-// TestDebounceBarrierReturned checks that a barrier waits for a file that the sink
-// returns because it changes while it is read, but not without end.
-func TestDebounceBarrierReturned(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.set(func() { b.refused["a"], b.slow = true, 100*ms })
-		b.sendEvents("a")
-		b.sync("once")
-		b.until(50 * ms)
-		b.sendEvents("a") // changed while it is read
-		b.until(101 * ms)
-		b.set(func() { delete(b.refused, "a") })
-		b.until(time.Second)
-		b.want(t, "0s event a", "100ms event a", "200ms once synced")
-
-		b.set(func() { b.refused["a"] = true })
-		b.sendEvents("a")
-		b.sync("never")
-		b.until(1500 * ms)
-		b.want(t, "1s event a", "1.1s event a", "1.2s event a", "1.3s event a", "1.4s never synced")
-		b.sync("later")
-		b.want(t, "1.5s later synced")
-
-		b.sendEvents("a")
-		b.sync("changing")
-		for b.now() < 3*time.Second {
-			b.sendEvents("a")
-			time.Sleep(10 * ms)
-		}
-		b.set(func() {
-			if i := slices.Index(b.log, "1.9s changing synced"); i != 4 {
-				t.Errorf("a file that changes all the time: %q", b.log)
-			}
-		})
-	})
-}
-
-// TestDebounceBarrierOpened checks that a barrier waits for a file that another
-// program opened while it was read, as long as for other open files.
-func TestDebounceBarrierOpened(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.set(func() { b.slow = 10 * ms })
-		b.sendEvents("a")
-		b.until(31 * ms)
-		b.setState("a", pathWriting)
-		b.set(func() { b.refused["a"] = true })
-		b.sync("it")
-		b.until(45 * ms)
-		b.setState("a", pathReady)
-		b.set(func() { delete(b.refused, "a") })
-		b.until(time.Hour)
-		b.want(t, "30ms event a", "50ms event a", "60ms it synced")
-	})
-}
-
 // TestDebounceScanAfterCheck checks that a file that a scan finds missing counts as
 // gone, although it was there when it was checked.
 func TestDebounceScanAfterCheck(t *testing.T) {
@@ -443,46 +364,6 @@ func TestDebounceScanAfterCheck(t *testing.T) {
 		b.sync("after")
 		b.until(time.Hour)
 		b.want(t, "30ms event other", "550ms gone a", "650ms before synced", "650ms after synced")
-	})
-}
-
-// TestDebounceManyReturned checks that barriers neither check nor deliver
-// thousands of files again that the sink always returns.
-func TestDebounceManyReturned(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		paths := manyPaths("x", 10000)
-		for _, p := range paths {
-			b.refused[p] = true
-		}
-		b.sendEvents(paths...)
-		b.until(10 * time.Second)
-		b.set(func() { b.log, b.checks = nil, 0 })
-		for range 100 {
-			time.Sleep(10 * ms)
-			b.in <- []hint{{barrier: &barrier{done: func(error) {}}}}
-		}
-		b.until(12 * time.Second)
-		b.set(func() {
-			if len(b.log) > 1 || b.checks > len(paths) {
-				t.Errorf("%d deliveries and %d checks for 100 barriers", len(b.log), b.checks)
-			}
-		})
-	})
-}
-
-// TestDebounceOverdueBarrier checks that a barrier does not prevent the delivery of
-// a file that has been open for too long.
-func TestDebounceOverdueBarrier(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.setState("a", pathWriting)
-		b.sendEvents("a")
-		b.until(950 * ms)
-		b.set(func() { b.slow = 300 * ms })
-		b.sendEvents("other")
-		b.until(1100 * ms)
-		b.sync("it")
-		b.until(time.Hour)
-		b.want(t, "980ms event other", "1.28s overdue a", "1.58s it synced")
 	})
 }
 
@@ -518,49 +399,6 @@ func TestDebounceManyBarriers(t *testing.T) {
 		if passed != barriers || len(b.log) != barriers+2 {
 			t.Errorf("%d of %d barriers passed, and of the later ones:\n%s", passed, barriers, strings.Join(b.log, "\n"))
 		}
-	})
-}
-
-// TestDebounceBarrierBusy checks that further changes of a path do not delay a
-// barrier.
-func TestDebounceBarrierBusy(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.setState("gone", pathGone)
-		b.sendEvents("gone")
-		b.sync("it")
-		b.until(100 * ms)
-		b.setState("gone", pathReady)
-		b.sendEvents("gone")
-		b.until(110 * ms)
-		b.want(t, "100ms event gone", "100ms it synced")
-
-		b.set(func() { b.slow = 100 * ms })
-		b.sendEvents("a")
-		b.until(150 * ms)
-		b.sendEvents("b")
-		b.sync("it")
-		for b.now() < 300*ms {
-			b.sendEvents("b")
-			time.Sleep(10 * ms)
-		}
-		b.want(t, "140ms event a", "240ms event b")
-		b.until(time.Hour)
-		b.want(t, "340ms it synced", "340ms event b")
-	})
-}
-
-// TestDebounceLaterBarrier checks that a barrier waits for the current delivery
-// and for scanned paths, but not for paths that are only to be verified.
-func TestDebounceLaterBarrier(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.set(func() { b.slow = 100 * ms })
-		b.sendHints(Scan, manyPaths("x", 1500)...)
-		b.sendHints(Verify, manyPaths("v", 1500)...)
-		b.sync("first")
-		b.until(50 * ms)
-		b.sendHints(Scan, "y")
-		b.until(time.Hour)
-		b.want(t, "0s scan 1000 paths", "100ms scan 501 paths", "200ms first synced", "200ms verify 1000 paths", "300ms verify 500 paths")
 	})
 }
 

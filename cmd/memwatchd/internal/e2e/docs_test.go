@@ -197,35 +197,6 @@ func TestPagesProse(t *testing.T) {
 	}
 }
 
-// citation matches a code span that cites a file of the repository, and a name in
-// that file, such as `index.go: Index.Apply`.
-var citation = regexp.MustCompile(`^([a-z_0-9/]+\.go)(?:: ([A-Za-z_0-9.]+))?$`)
-
-// TestPagesCitations checks that cited files, and the names cited from them,
-// exist. Paths begin at the repository, at index or at the packages of the
-// program.
-func TestPagesCitations(t *testing.T) {
-	comment := regexp.MustCompile(`//.*`)
-	for _, p := range pages(t) {
-		p.prose(func(number int, line string) {
-			for _, span := range codeSpan.FindAllString(line, -1) {
-				m := citation.FindStringSubmatch(strings.Trim(span, "`"))
-				if m == nil || m[1] == "file.go" { // file.go is the pattern of citations
-					continue
-				}
-				name := m[2][strings.LastIndexByte(m[2], '.')+1:]
-				word := regexp.MustCompile(`\b` + name + `\b`)
-				if !slices.ContainsFunc([]string{"", "index", "internal", "cmd/memwatchd/internal"}, func(dir string) bool {
-					code, err := os.ReadFile(filepath.Join(repository, dir, m[1]))
-					return err == nil && word.Match(comment.ReplaceAll(code, nil))
-				}) {
-					t.Errorf("%s:%d: there is no %s", p.path, number, span)
-				}
-			}
-		})
-	}
-}
-
 // named reports whether name, or a name below it, is in names.
 func named(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
