@@ -1,6 +1,7 @@
 package compactor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -57,20 +58,8 @@ func countedLength(doc *memory.Document, e *memory.Entry) int {
 	return n
 }
 
-// countCharacters counts code points, with a CRLF as one. It ignores a leading byte
-// order mark.
-func countCharacters(b []byte) int {
-	n := utf8.RuneCount(b)
-	for i := 1; i < len(b); i++ {
-		if b[i] == '\n' && b[i-1] == '\r' {
-			n--
-		}
-	}
-	if strings.HasPrefix(string(b[:min(len(b), 3)]), "\ufeff") {
-		n--
-	}
-	return n
-}
+// countCharacters counts code points, with a CRLF as one.
+func countCharacters(b []byte) int { return utf8.RuneCount(b) - bytes.Count(b, []byte("\r\n")) }
 
 // over reports whether a size exceeds the limit multiplied by times.
 func over(l api.CompactLimit, s api.CompactSize, times int) bool {

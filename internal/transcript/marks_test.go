@@ -12,7 +12,7 @@ func TestPatternsCompile(t *testing.T) {
 		}
 	}
 	for _, a := range completionPatterns {
-		a.pattern()
+		a()
 	}
 	questionRE()
 	programOutputRE()
