@@ -293,7 +293,7 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 		indent = strings.Repeat(" ", len(line)-len(text)+min(listMarkerLen(text), 4))
 	}
 	end, at := string(d.lineEnding(e.EndLine)), Span{e.Span.End, e.Span.End}
-	if !d.placement().hasEnding(e.EndLine) {
+	if !d.hasEnding(e.EndLine) {
 		return Edit{at, []byte(end + indent + comment)}
 	}
 	return Edit{at, []byte(indent + comment + end)}

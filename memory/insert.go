@@ -44,7 +44,7 @@ func (w *passAttempt) parseSingle(text string) (*Document, error) {
 // insertTexts finds the insertion points of the texts and adds their edits.
 func (w *passAttempt) insertTexts() error {
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := insertionPoint{line: w.d.bodyLine() - 1, beside: i, gap: w.d.placement().headingGap()}
+		s := insertionPoint{line: w.d.bodyLine() - 1, beside: i, gap: w.d.headingGap()}
 		if i >= 0 {
 			if c := w.entries[i]; c != nil && c.remove {
 				return fmt.Errorf("cannot insert below a removed entry; replace the entry")
@@ -64,7 +64,7 @@ func (w *passAttempt) insertTexts() error {
 		if err != nil {
 			return err
 		}
-		d := w.d.placement()
+		d := w.d
 		shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
 		var s insertionPoint
 		switch {
@@ -86,7 +86,7 @@ func (w *passAttempt) insertTexts() error {
 
 // newSection returns the insertion point at the end of the file, with the
 // heading of the new section.
-func (d placement) newSection(path []string, shown bool) (insertionPoint, error) {
+func (d *Document) newSection(path []string, shown bool) (insertionPoint, error) {
 	head := Heading{Level: 2, Text: path[0]}
 	if shown && d.underPrivateTitle() {
 		head.Level = 1
@@ -96,7 +96,7 @@ func (d placement) newSection(path []string, shown bool) (insertionPoint, error)
 
 // underPrivateTitle reports whether a section at the end of the file would be
 // below a title that public readers cannot see.
-func (d placement) underPrivateTitle() bool {
+func (d *Document) underPrivateTitle() bool {
 	for _, p := range slices.Backward(d.outline(false)) {
 		if p.level == 1 {
 			return !d.isPublicNode(&p) && !d.isDayTitle(&p)
@@ -125,7 +125,7 @@ func (w *passAttempt) addInsertion(s insertionPoint) {
 // insertionEdit returns the edit for an insertion point. It adds as many blank
 // lines around the text as the file has at similar places.
 func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
-	d := w.d.placement()
+	d := w.d
 	end := d.lineEnding(max(s.line, 1))
 	at := max(d.lines.start(s.line+1), bomLen(d.Source))
 	var b bytes.Buffer
@@ -204,7 +204,7 @@ const emptyComment = "<!-- -->"
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
 // endOfTop returns the insertion point below the last entry above all headings.
-func (d placement) endOfTop() insertionPoint {
+func (d *Document) endOfTop() insertionPoint {
 	s := insertionPoint{line: d.bodyLine() - 1, beside: -1}
 	for i := range d.Entries {
 		if e := &d.Entries[i]; len(e.Sections) == 0 && e.Block != EmptyHeading {
@@ -214,13 +214,13 @@ func (d placement) endOfTop() insertionPoint {
 	return s
 }
 
-func (d placement) hasEnding(line int) bool {
+func (d *Document) hasEnding(line int) bool {
 	s := d.lines.span(line, line)
 	return len(trimEnding(d.Source[s.Start:s.End])) < s.End-s.Start
 }
 
 // entryAt returns the entry that begins on a line, or -1.
-func (d placement) entryAt(line int) int {
+func (d *Document) entryAt(line int) int {
 	if i := d.entryFrom(line); i < len(d.Entries) && d.Entries[i].Line == line {
 		return i
 	}
@@ -229,19 +229,19 @@ func (d placement) entryAt(line int) int {
 
 // entryFrom returns the first entry that begins on a line or below it, or the
 // number of entries.
-func (d placement) entryFrom(line int) int {
+func (d *Document) entryFrom(line int) int {
 	i, _ := slices.BinarySearchFunc(d.Entries, line, func(e Entry, line int) int { return e.Line - line })
 	return i
 }
 
-func (d placement) headingAt(line int) bool {
+func (d *Document) headingAt(line int) bool {
 	return slices.ContainsFunc(d.Headings, func(h Heading) bool { return h.Line == line })
 }
 
 // headingGap returns the number of blank lines between headings and the text
 // directly below them. It uses the last such heading in the file. If there is
 // none, it returns 0, as in the templates.
-func (d placement) headingGap() int {
+func (d *Document) headingGap() int {
 	for _, h := range slices.Backward(d.Headings) {
 		i := d.entryFrom(h.EndLine + 1)
 		if i < len(d.Entries) && d.blankBetween(h.EndLine, d.Entries[i].Line) {
@@ -252,7 +252,7 @@ func (d placement) headingGap() int {
 }
 
 // listGap returns the number of blank lines between an item and its neighbors.
-func (d placement) listGap(i int) int {
+func (d *Document) listGap(i int) int {
 	for k := max(i, 1); k > 0 && k <= min(i+1, len(d.Entries)-1); k++ {
 		a, b := &d.Entries[k-1], &d.Entries[k]
 		if a.Block == Item && b.Block == Item && b.Line > a.EndLine+1 && d.blankBetween(a.EndLine, b.Line) {
@@ -265,7 +265,7 @@ func (d placement) listGap(i int) int {
 // adaptItem gives an item the marker and indentation of the list that it joins.
 // The text becomes the nth item, from 0, after the item beside it, which
 // determines the number of a numbered item.
-func (d placement) adaptItem(text string, beside, nth int) string {
+func (d *Document) adaptItem(text string, beside, nth int) string {
 	if beside < 0 || d.Entries[beside].Block != Item {
 		return text
 	}
@@ -294,7 +294,7 @@ func (d placement) adaptItem(text string, beside, nth int) string {
 
 // wouldBePublic reports whether an entry that was parsed alone would be public
 // inside the document.
-func (d placement) wouldBePublic(e *Entry) bool {
+func (d *Document) wouldBePublic(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
 }
 
@@ -305,7 +305,7 @@ func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)]
 // replaceEntry adds the edit that replaces an entry with a text. If the text
 // has no attribute comment, replaceEntry keeps the one of the entry.
 func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
-	d, e := w.d.placement(), &w.d.Entries[i]
+	d, e := w.d, &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
 		return fmt.Errorf("line %d: a replaced entry cannot have other changes", e.Line)
 	}
@@ -339,12 +339,6 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	return nil
 }
 
-// A placement is a Document searched for insertion points: where an item of a
-// section goes, and what separates it from its neighbors.
-type placement struct{ *Document }
-
-func (d *Document) placement() placement { return placement{d} }
-
 // An outlineNode is a heading or an entry, in line order. An empty heading is both: it
 // is an entry, and becomes a plain heading when text is added below it.
 type outlineNode struct {
@@ -358,7 +352,7 @@ type outlineNode struct {
 
 // outline returns the headings and entries of a document. For public text only
 // public ones are usable.
-func (d placement) outline(shown bool) []outlineNode {
+func (d *Document) outline(shown bool) []outlineNode {
 	list := make([]outlineNode, 0, len(d.Entries)+len(d.Headings))
 	add := func(p outlineNode) {
 		p.usable = !shown || d.isPublicNode(&p)
@@ -392,7 +386,7 @@ func (d placement) outline(shown bool) []outlineNode {
 // endOf returns the insertion point at the end of a section, or that of a
 // missing section. If shown is set, the text is for every reader of the file: its section has
 // a public heading, and only public entries are above it there.
-func (d placement) endOf(path []string, shown bool) (insertionPoint, error) {
+func (d *Document) endOf(path []string, shown bool) (insertionPoint, error) {
 	if err := checkPath(path); err != nil {
 		return insertionPoint{}, err
 	}
@@ -433,7 +427,7 @@ func checkPath(path []string) error {
 }
 
 // lastOf returns the last line of a section, including its subsections.
-func (d placement) lastOf(list []outlineNode, at int) int {
+func (d *Document) lastOf(list []outlineNode, at int) int {
 	for _, p := range list[at+1:] {
 		if p.level > 0 && p.level <= list[at].level {
 			return d.lastLine(p.from - 1)
@@ -444,7 +438,7 @@ func (d placement) lastOf(list []outlineNode, at int) int {
 
 // endOfSection returns the insertion point at the end of the text directly
 // below a heading, or of the public text there.
-func (d placement) endOfSection(list []outlineNode, at int, path []string, shown bool) insertionPoint {
+func (d *Document) endOfSection(list []outlineNode, at int, path []string, shown bool) insertionPoint {
 	s := insertionPoint{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
 	for i := len(list) - 1; i > at; i-- {
@@ -476,7 +470,7 @@ func (d placement) endOfSection(list []outlineNode, at int, path []string, shown
 // text directly below its last heading, or 0 if there is none. A foot contains
 // no list items. The lines from and to are the end of the heading and of the
 // text.
-func (d placement) footLine(below []outlineNode, from, to int) int {
+func (d *Document) footLine(below []outlineNode, from, to int) int {
 	for line := to; line > from; line-- {
 		for len(below) > 0 && below[len(below)-1].from > line {
 			below = below[:len(below)-1]
@@ -540,7 +534,7 @@ func topLevel(list []outlineNode) int {
 
 // lastLine returns the last line up to line that is not blank, and at least the
 // line above the body.
-func (d placement) lastLine(line int) int {
+func (d *Document) lastLine(line int) int {
 	for line >= d.bodyLine() && d.blankLine(line) {
 		line--
 	}
@@ -548,6 +542,6 @@ func (d placement) lastLine(line int) int {
 }
 
 // entryUpTo returns the entry that ends on a line, or -1.
-func (d placement) entryUpTo(line int) int {
+func (d *Document) entryUpTo(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.EndLine == line })
 }

@@ -271,7 +271,7 @@ var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Pro
 // item: the best match among the existing sections, else a new section in the
 // language of the file's headings.
 func (d *Document) SectionFor(title, text string) string {
-	list := d.placement().outline(false)
+	list := d.outline(false)
 	if path.Base(d.Place.Path) == memoryFile && commitmentRE().MatchString(text) &&
 		findUsableHeading(list, []string{commitments}) >= 0 {
 		return commitments

@@ -458,7 +458,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 	if err := w.checkHidden(next); err != nil {
 		return err
 	}
-	list := next.placement().outline(false)
+	list := next.outline(false)
 	take := func() *outlineNode {
 		if len(list) == 0 {
 			return &outlineNode{entry: -1, heading: -1, path: []string{""}}
@@ -469,7 +469,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 	spots := slices.Clone(w.insertPoints)
 	slices.SortStableFunc(spots, func(a, b insertionPoint) int { return a.line - b.line })
 	end := outlineNode{from: w.d.lines.count() + 1, entry: -1, heading: -1}
-	for _, p := range append(w.d.placement().outline(false), end) {
+	for _, p := range append(w.d.outline(false), end) {
 		for ; len(spots) > 0 && spots[0].line < p.from; spots = spots[1:] {
 			for _, h := range spots[0].headings {
 				if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
@@ -840,7 +840,7 @@ func (d *Document) joinLines(out [][]byte) []byte {
 	for i, line := range out {
 		bare := trimEnding(line)
 		switch last := i+1 == len(out); {
-		case last && n > 0 && !d.placement().hasEnding(n):
+		case last && n > 0 && !d.hasEnding(n):
 			line = bare
 		case len(bare) == len(line):
 			line = slices.Concat(line, d.lineEnding(n))
@@ -1113,7 +1113,7 @@ func (d *Document) withSeparator(r lineRange) lineRange {
 	from, to := r.from-above-1, r.to+below+1
 	isEnd := func(line int) bool {
 		emptyHeading := func(e Entry) bool { return e.Line == line && e.Block == EmptyHeading }
-		return line < d.bodyLine() || line > d.lines.count() || d.placement().headingAt(line) ||
+		return line < d.bodyLine() || line > d.lines.count() || d.headingAt(line) ||
 			slices.ContainsFunc(d.Entries, emptyHeading)
 	}
 	switch up, down := d.isSeparator(from), d.isSeparator(to); {

@@ -359,7 +359,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 			for found < next.lines.count() && next.line(found+1) != d.line(line) && (op != 7 || !strings.HasPrefix(next.line(found+1), d.line(line)+" <!--")) {
 				found++
 			}
-			switch heading := op == 1 && d.placement().headingAt(line); {
+			switch heading := op == 1 && d.headingAt(line); {
 			case heading: // may be gone, while an equal one below stays
 			case found < next.lines.count():
 				at = found + 1

@@ -658,7 +658,7 @@ type sectionPlace struct {
 func (m *Merge) locateSection(it *MergeItem) sectionPlace {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
-		spot, err := m.doc.placement().endOf([]string{name}, shown)
+		spot, err := m.doc.endOf([]string{name}, shown)
 		if err == nil && len(spot.headings) == 0 {
 			return sectionPlace{name, spot.beside >= 0 && m.doc.Entries[spot.beside].Block == Item}
 		}

@@ -152,7 +152,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 			cover(d.lines.at(f.Span.Start), d.lines.at(f.Span.End-1), piece{key: "key\x00" + f.Key, front: f.Key, entry: -1})
 		}
 	}
-	for _, o := range d.placement().outline(false) {
+	for _, o := range d.outline(false) {
 		p := piece{level: o.level, entry: o.entry}
 		if o.entry >= 0 {
 			e := &d.Entries[o.entry]
