@@ -97,10 +97,6 @@ func isKey(s string) bool {
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == ""
 }
 
-// meansPrivate reports whether a value is that of a private visibility. Without an
-// attribute visibility, it is probably the value of a misspelled one.
-func meansPrivate(value string) bool { return Fold(value) == PrivateOnly.String() }
-
 func meantAsAttributes(words []string) bool {
 	key, _, pair := strings.Cut(words[0], "=")
 	if pair && isKey(strings.ToLower(key)) {
@@ -251,67 +247,6 @@ func parseFraction(s string) (float64, bool) {
 	return f, err == nil && f >= 0 && f <= 1
 }
 
-// setAttributes adds the edits that set the attributes of an entry. It changes
-// the entry's comment, adds a new one, or removes an empty one.
-func (w *passAttempt) setAttributes(e *Entry, attrs []Attribute) {
-	if len(attrs) == 0 {
-		return
-	}
-	d := w.d
-	if e.Comment.End == 0 {
-		if comment := newComment(attrs); comment != "" {
-			w.editList = append(w.editList, d.addComment(e, comment))
-		}
-		return
-	}
-	old := d.Source[e.Comment.Start:e.Comment.End]
-	switch comment := editComment(old, attrs); {
-	case bytes.Equal(comment, old):
-	case len(comment) > 0:
-		w.editList = append(w.editList, Edit{e.Comment, comment})
-	default:
-		w.editList = append(w.editList, Edit{d.commentSpan(e.Comment), nil})
-	}
-}
-
-// addComment returns the edit that gives an entry without a comment its comment.
-func (d *Document) addComment(e *Entry, comment string) Edit {
-	if e.lead > 0 {
-		return Edit{Span{e.lead, e.lead}, []byte(" " + comment)}
-	}
-	return d.commentBelow(e, comment)
-}
-
-// commentBelow returns the edit that puts a comment on a line of its own below
-// an entry. It is for entries whose first block has no text that a comment
-// could follow.
-func (d *Document) commentBelow(e *Entry, comment string) Edit {
-	indent := ""
-	if e.Block == Item {
-		line := d.line(e.Line)
-		text := strings.TrimLeft(line, " ")
-		indent = strings.Repeat(" ", len(line)-len(text)+min(listMarkerLen(text), 4))
-	}
-	end, at := string(d.lineEnding(e.EndLine)), Span{e.Span.End, e.Span.End}
-	if !d.hasEnding(e.EndLine) {
-		return Edit{at, []byte(end + indent + comment)}
-	}
-	return Edit{at, []byte(indent + comment + end)}
-}
-
-// commentSpan returns the span of a comment with the white space in front of
-// it, or the whole line if the line contains nothing else.
-func (d *Document) commentSpan(s Span) Span {
-	line := d.lines.span(d.lines.at(s.Start), d.lines.at(s.End-1))
-	if isBlankText(d.Source[line.Start:s.Start]) && isBlankText(d.Source[s.End:line.End]) {
-		return line
-	}
-	for s.Start > line.Start && (d.Source[s.Start-1] == ' ' || d.Source[s.Start-1] == '\t') {
-		s.Start--
-	}
-	return s
-}
-
 // Comment returns the HTML comment that gives attributes to the entry it
 // follows. Known attributes come first, in a fixed order, then the others
 // sorted by name. Attributes with an empty value are omitted. Each element of
@@ -424,3 +359,8 @@ func encodeValue(s string) string {
 	}
 	return b.String()
 }
+
+var (
+	commentOpen  = []byte("<!--")
+	commentClose = []byte("-->")
+)

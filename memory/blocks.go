@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -314,26 +312,6 @@ func codeLines(tops []topBlock, body int, ln lines) map[int]bool {
 	return code
 }
 
-// readInfo records the marks in the info strings of code blocks. A mark makes the
-// entry private that contains the code block.
-func (p *docParser) readInfo(n ast.Node) {
-	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
-		s := code.Info.Segment
-		lf, f := leaf{buf: p.text[p.body+s.Start : p.body+s.Stop], at: p.body + s.Start, html: true}, inlineElements{}
-		f.scanLeaf(&lf)
-		private := len(f.marks) > 0
-		for _, c := range lf.comments {
-			private = private || c.state == commentBroken || setsPrivate(c.attrs)
-		}
-		if private {
-			p.marks = append(p.marks, privateMark{at: lf.at, code: true})
-		}
-	}
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		p.readInfo(c)
-	}
-}
-
 // blockStart returns the offset of a block from the start of the parsed text.
 func blockStart(n ast.Node) int {
 	if p := n.Pos(); p >= 0 {
@@ -393,42 +371,6 @@ var injectedRE = lazyregexp.New(`^\[Memory:[^\]]*\]$`)
 // Such a line in a file means that a prompt was copied into it.
 func IsInjectedHeader(line string) bool {
 	return line == FilteredHeader || injectedRE().MatchString(line)
-}
-
-// percentMark opens and closes a comment of Obsidian: %%comment%%.
-var percentMark = []byte("%%")
-
-// percentComment returns the end of the comment of Obsidian that begins at b[i], or 0
-// if none does. A comment begins and ends with a word, so that formats such as
-// %%d are text. It contains neither HTML comments nor <private> tags, which keep
-// their effect.
-func percentComment(b []byte, i int) int {
-	if !bytes.HasPrefix(b[i:], percentMark) || !atWordStart(b, i) {
-		return 0
-	}
-	from := i + len(percentMark)
-	n := bytes.Index(b[from:], percentMark)
-	if n <= 0 || hasMarks(b[from:from+n]) {
-		return 0
-	}
-	end := from + n + len(percentMark)
-	if r, _ := utf8.DecodeRune(b[end:]); end < len(b) && (r == '%' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
-		return 0
-	}
-	return end
-}
-
-// hasMarks reports whether a text has HTML comments or <private> tags.
-func hasMarks(b []byte) bool { return bytes.Contains(b, commentOpen) || HasPrivateTag(string(b)) }
-
-// hasPercentComment reports whether a text contains a comment of Obsidian outside
-// code, as written or on one line.
-func hasPercentComment(text string) bool {
-	if strings.Count(text, string(percentMark)) < 2 {
-		return false
-	}
-	return slices.ContainsFunc([]string{"\n" + text, strings.Join(textWords(text), " ")},
-		func(s string) bool { return new(Layout).Parse("a.md", []byte(s), Meta{}).percent })
 }
 
 // percentBlock returns the last line of the comment of Obsidian that begins at the
@@ -540,52 +482,6 @@ func inInjectedBlock(line string, filtered bool) bool {
 	return strings.HasPrefix(line, "- ")
 }
 
-// A lineRange is a range of 1-based lines, inclusive.
-type lineRange struct{ from, to int }
-
-func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
-
-// A privateRanges holds the lines that are private regardless of the attributes of
-// entries.
-type privateRanges struct {
-	from    int         // all lines from this one on; 0 for none
-	regions []lineRange // sorted, without common lines
-}
-
-func (p *privateRanges) overlaps(from, to int) bool {
-	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
-}
-
-// regionFrom returns the first region that ends on a line or below it, or an
-// empty one.
-func (p *privateRanges) regionFrom(line int) lineRange {
-	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
-	if i == len(p.regions) {
-		return lineRange{}
-	}
-	return p.regions[i]
-}
-
-// joinRegions sorts regions and joins those that have a line in common.
-func joinRegions(regions []lineRange) []lineRange {
-	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
-	merged := regions[:0]
-	for _, r := range regions {
-		if n := len(merged); n > 0 && r.from <= merged[n-1].to {
-			merged[n-1].to = max(merged[n-1].to, r.to)
-		} else {
-			merged = append(merged, r)
-		}
-	}
-	return merged
-}
-
-func (p *privateRanges) hideFrom(line int) {
-	if p.from == 0 || line < p.from {
-		p.from = line
-	}
-}
-
 // matchTags matches the <private> tags of a file. The marks must be sorted. An
 // unclosed tag makes the rest of the file private; a closing tag without an
 // opening one makes its own line private.
@@ -620,3 +516,6 @@ func (p *privateRanges) matchTags(marks []privateMark, ln lines) (problems []Pro
 	}
 	return problems, depth > 0
 }
+
+// petFooter is the last line of the template. Like a rule, it is no entry.
+const petFooter = "_记住重要的事，忘掉不重要的。定期整理，保持精炼。_"

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
-
-// Span is a range of bytes in a document's source, end exclusive.
-type Span struct{ Start, End int }
 
 // A Document is one parsed file. It is immutable and safe for concurrent use.
 type Document struct {
@@ -220,49 +218,6 @@ func (d *Document) MemorySize() int {
 		}
 	}
 	return n + d.excerpt.MemorySize()
-}
-
-// excerptOf holds the properties of an excerpt that its text does not contain.
-type excerptOf struct {
-	owner string
-	front bool // the excerpt begins with the frontmatter
-}
-
-// setExcerpt sets the partition of the document and parses its excerpt.
-func (d *Document) setExcerpt(l *Layout, meta Meta) {
-	d.Partition = d.privatePartition
-	if d.Own.Visibility != PublicOK &&
-		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility == PublicOK }) {
-		return
-	}
-	// A view that reads the public text only.
-	v := View{owners: map[string]string{d.publicPartition.Owner: ""}}
-	if d.fullyReadable(v) {
-		if !isBlankText(d.Source) {
-			d.Partition = d.publicPartition
-		}
-		return
-	}
-	shown := d.Shown(v)
-	if shown.Empty() {
-		return
-	}
-	var src, masked []byte
-	for _, line := range shown.source {
-		s := d.lines.span(line, line)
-		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
-			src[n], masked[n] = '\n', '\n' // prevent a CR and an LF of different lines from becoming one line ending
-		}
-		src = append(src, d.Source[s.Start:s.End]...)
-		masked = append(masked, d.masked[s.Start:s.End]...)
-	}
-	if bytes.Equal(src, masked) {
-		masked = src
-	}
-	front := d.Front.Span.End > 0 && shown.Line(1) == 1
-	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front})
-	d.excerpt.Partition = d.publicPartition
-	d.excerpt.Partition.Excerpt = true
 }
 
 // Shown is the part of a file that a view may read. It does not depend on the
@@ -706,4 +661,138 @@ func (d *Document) blankBetween(from, to int) bool {
 func (d *Document) isSeparator(line int) bool {
 	_, is := slices.BinarySearch(d.separators, line)
 	return is
+}
+
+// LineStart returns the offset of a line, from 1, or the end of the file.
+func (d *Document) LineStart(line int) int { return d.lines.start(line) }
+
+// LineEnding returns the line ending of the first line, or a line feed.
+func (d *Document) LineEnding() []byte { return d.lineEnding(1) }
+
+// lineEnding returns the line ending of a line, see [lines.ending].
+func (d *Document) lineEnding(line int) []byte { return d.lines.ending(d.Source, line) }
+
+// Prefixes of the attribute source for entries not written by or for the
+// subject: texts from a public context, and texts from a topic, which any
+// client that knows the topic's name can write to.
+const (
+	PublicSource = "public:"
+	TopicSource  = "ntfy:"
+)
+
+// An Author is the origin of an entry or of a session's summary, as its
+// attributes source and written_by record it.
+type Author struct {
+	Source string `json:"source,omitempty"`
+	By     string `json:"by,omitempty"` // subject of the author; empty if the text is its subject's own
+}
+
+// Untrusted reports whether a text was written in public, through a topic, or by
+// a subject that is neither the subject of the text nor one of the view's. The
+// zero View is that of an anonymous caller.
+func (a Author) Untrusted(v View) bool {
+	return IsUntrustedSource(a.Source) || a.By != "" && !slices.Contains(v.subjects, a.By)
+}
+
+// Author returns the author of the entry.
+func (e *Entry) Author() Author { return Author{e.Source, e.By} }
+
+// Author returns the author of the summary.
+func (f *Front) Author() Author { return Author{f.Source, f.By} }
+
+// IsUntrustedSource reports whether a source attribute names a source other than the
+// subject.
+func IsUntrustedSource(source string) bool {
+	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
+}
+
+// Section names of summaries. Public and private summaries need separate
+// headings, because a heading above private lines must not become visible
+// through a public line.
+const (
+	privateSummaries = "Summaries"
+	publicSummaries  = "Public summaries"
+)
+
+// IsSummary reports whether an entry of a file of keyed items is a summary,
+// which means that it has evidence and is in a section of summaries.
+func (e *Entry) IsSummary() bool { return len(e.Evidence) > 0 && e.inSummaries() }
+
+func (e *Entry) inSummaries() bool {
+	return slices.ContainsFunc(e.Sections, func(s string) bool {
+		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)
+	})
+}
+
+// maxTitles bounds the lines of a generated summary.
+const maxTitles = 10
+
+// Titles returns the generated summary of a long-term file: the titles of its
+// newest items, one per line, in the order of the file. For an item without a
+// title it uses the start of the item's first line.
+func (d *Document) Titles() string {
+	var items []*Entry
+	for i := range d.Entries {
+		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
+			items = append(items, e)
+		}
+	}
+	if len(items) > maxTitles {
+		slices.SortStableFunc(items, func(a, b *Entry) int { return cmp.Or(b.Time.Compare(a.Time), b.Line-a.Line) })
+		items = items[:maxTitles]
+		slices.SortFunc(items, func(a, b *Entry) int { return a.Line - b.Line })
+	}
+	titles := make([]string, len(items))
+	for i, e := range items {
+		titles[i] = e.TitleLine()
+	}
+	return strings.Join(titles, "\n")
+}
+
+// HasGeneratedSummary reports whether the summary of a long-term file is generated, which
+// means that each of its lines is the title of an item. The file may have
+// further items that were added later.
+func (d *Document) HasGeneratedSummary() bool {
+	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
+		return false
+	}
+	titles := map[string]bool{"": len(d.Titles()) == 0}
+	for i := range d.Entries {
+		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
+			titles[e.TitleLine()] = true
+		}
+	}
+	for line := range strings.SplitSeq(d.Front.Summary, "\n") {
+		if !titles[line] {
+			return false
+		}
+	}
+	return true
+}
+
+// inGeneratedSummary reports whether a generated summary may include an entry: an item that
+// every reader of the summary may read.
+func (d *Document) inGeneratedSummary(e *Entry) bool {
+	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
+}
+
+// TitleLine returns the line of an item in a generated summary: its title, or the
+// start of its first line.
+func (e *Entry) TitleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
+
+// firstWords returns the first line of an item without marker, box and added
+// date, shortened to 80 characters.
+func firstWords(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	s = oneLine(trimMarkers(s))
+	if day := addedSuffix(s); day != "" {
+		if i := strings.LastIndexAny(s, "(（"); i > 0 {
+			s = strings.TrimSpace(s[:i])
+		}
+	}
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		s = strings.TrimSpace(string(r[:most-1])) + "…"
+	}
+	return s
 }

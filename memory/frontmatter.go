@@ -62,11 +62,6 @@ func (f *Front) Field(key string) (Field, bool) {
 	return Field{}, false
 }
 
-var bom = []byte("\xEF\xBB\xBF")
-
-// bomLen returns the length of the byte order mark at the start of b, or 0.
-func bomLen(b []byte) int { return len(b) - len(bytes.TrimPrefix(b, bom)) }
-
 // isFence reports whether a line is a frontmatter fence: three dashes, or, if
 // closing, three dashes or dots.
 func isFence(line []byte, closing bool) bool {
@@ -460,67 +455,6 @@ func (f *Field) isScalar() bool {
 	return ok
 }
 
-// setFields returns the edits that set keys of the frontmatter. It adds a missing
-// frontmatter at the top of the file, with the line endings of the file.
-func (d *Document) setFields(fields []fieldChange) (edits []Edit, err error) {
-	for _, c := range fields {
-		if err := c.checkValid(); err != nil {
-			return nil, err
-		}
-		if d.Front.Present {
-			set, err := d.setField(c)
-			if err != nil {
-				return nil, err
-			}
-			edits = append(edits, set...)
-		}
-	}
-	if d.Front.Present || len(fields) == 0 {
-		return edits, nil
-	}
-	at, end := bomLen(d.Source), string(d.lineEnding(1))
-	text := frontText(fields, end)
-	if len(d.Source) > at && !d.blankLine(1) {
-		text += end
-	}
-	return []Edit{{Span{at, at}, []byte(text)}}, nil
-}
-
-// setField returns the edits that set a key of the frontmatter to its new
-// value.
-func (d *Document) setField(c fieldChange) ([]Edit, error) {
-	front := &d.Front
-	field, ok := front.Field(c.key)
-	value, isText := c.value.(string)
-	switch {
-	case ok && c.alreadySet(front):
-		return nil, nil
-	case ok && isText && !field.isScalar():
-		return nil, fmt.Errorf("line %d: %s is a list or a map; edit the value by hand", field.Line, c.key)
-	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
-		return nil, fmt.Errorf("keys of the frontmatter share lines or are indented; write each key on a line of " +
-			"its own")
-	case !ok:
-		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
-		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
-	}
-	line := trimEnding(d.Source[field.Span.Start:field.Span.End])
-	edit := Edit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
-	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil { // keep the quotes, and a comment behind the value
-		from, to := field.Span.Start+m[2], field.Span.Start+m[3]
-		quote := byte(0)
-		if to > from && (d.Source[from] == '"' || d.Source[from] == '\'') {
-			quote = d.Source[from]
-		}
-		value = yamlScalar(value, quote)
-		if d.Source[from-1] == ':' {
-			value = " " + value
-		}
-		edit = Edit{Span{from, to}, []byte(value)}
-	}
-	return []Edit{edit}, nil
-}
-
 // fieldLineRE matches a key with its value on one line, which is the group.
 var fieldLineRE = lazyregexp.New(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^"':#\s][^:\r\n]*)[ \t]*:[ \t]*` +
 	`("(?:[^"\\\r\n]|\\.)*"|'(?:[^'\r\n]|'')*'|[^|>#\s"'][^\r\n]*?|)(?:[ \t]+#[^\r\n]*|[ \t]*)$`)
@@ -638,5 +572,16 @@ func isPlain(document, s string) bool {
 		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
 }
 
-// lineEnding returns the line ending of a line, see [lines.ending].
-func (d *Document) lineEnding(line int) []byte { return d.lines.ending(d.Source, line) }
+// HasAlias reports whether the name of a link is an alias of a file.
+func (f *Front) HasAlias(name string) bool {
+	return name != "" && slices.ContainsFunc(f.Aliases(), func(alias string) bool { return Fold(alias) == name })
+}
+
+// Aliases returns the other names of a file that links can use.
+func (f *Front) Aliases() (names []string) {
+	for _, key := range [...]string{"aliases", "alias"} {
+		field, _ := f.Field(key)
+		names = append(names, textList(field.Value)...)
+	}
+	return names
+}

@@ -391,14 +391,6 @@ func CleanText(text string) string {
 	return escapePercent(b.String())
 }
 
-// FenceOf returns the fence with which a line begins, or "".
-func FenceOf(line string) string {
-	if n := max(runLen(line, '`'), runLen(line, '~')); n > 2 {
-		return line[:n]
-	}
-	return ""
-}
-
 // AddTag returns a text with a tag at its end, unless the text has it, and reports
 // whether the tag can be written. Below several lines, the tag becomes a paragraph.
 func (l *Layout) AddTag(text, tag string) (string, bool) {

@@ -159,14 +159,6 @@ func (f *inlineElements) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int 
 	}
 }
 
-func runLen[T string | []byte](b T, c byte) int {
-	n := 0
-	for n < len(b) && b[n] == c {
-		n++
-	}
-	return n
-}
-
 // codeMarks records the <private> tags in code.
 func (f *inlineElements) codeMarks(b []byte, pos func(int) int) {
 	for i, c := range b {
@@ -235,11 +227,6 @@ func privateTag(b []byte) (n int, closing bool) {
 	}
 	return len(b) - len(rest) + end + 1, closing
 }
-
-var (
-	commentOpen  = []byte("<!--")
-	commentClose = []byte("-->")
-)
 
 // scanAngle reads a comment, a <private> tag or an autolink at offset i, and
 // returns the offset after it.
@@ -322,21 +309,6 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 	f.tags = append(f.tags, word)
 	return end
 }
-
-// FoldTag returns a tag in the form in which tags are compared: in lower case, and
-// without the selectors of the style of emojis, which some editors add.
-func FoldTag(tag string) string {
-	return strings.Map(func(r rune) rune {
-		if isEmojiStyle(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, tag)
-}
-
-// isEmojiStyle reports whether a character selects the style of the symbol before
-// it, text or emoji.
-func isEmojiStyle(r rune) bool { return r == '\ufe0e' || r == '\ufe0f' }
 
 // atWordStart reports whether the character before b[i] separates words.
 func atWordStart(b []byte, i int) bool {
@@ -518,4 +490,42 @@ func (l *leaf) textFrom(from int) string {
 	}
 	b.Write(l.buf[min(from, len(l.buf)):])
 	return b.String()
+}
+
+// percentMark opens and closes a comment of Obsidian: %%comment%%.
+var percentMark = []byte("%%")
+
+// percentComment returns the end of the comment of Obsidian that begins at b[i], or 0
+// if none does. A comment begins and ends with a word, so that formats such as
+// %%d are text. It contains neither HTML comments nor <private> tags, which keep
+// their effect.
+func percentComment(b []byte, i int) int {
+	if !bytes.HasPrefix(b[i:], percentMark) || !atWordStart(b, i) {
+		return 0
+	}
+	from := i + len(percentMark)
+	n := bytes.Index(b[from:], percentMark)
+	if n <= 0 || hasMarks(b[from:from+n]) {
+		return 0
+	}
+	end := from + n + len(percentMark)
+	if r, _ := utf8.DecodeRune(b[end:]); end < len(b) && (r == '%' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+		return 0
+	}
+	return end
+}
+
+// hasMarks reports whether a text has HTML comments or <private> tags.
+func hasMarks(b []byte) bool { return bytes.Contains(b, commentOpen) || HasPrivateTag(string(b)) }
+
+// HasPrivateTag reports whether a text contains a <private> tag.
+func HasPrivateTag(text string) bool {
+	for at := range len(text) {
+		if text[at] == '<' {
+			if n, _ := privateTag([]byte(text[at:min(len(text), at+maxPrivateTag)])); n > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

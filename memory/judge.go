@@ -413,12 +413,6 @@ func wordEnd(text string, from int) int {
 	return len(text)
 }
 
-// isSpaceless reports whether a character belongs to a script that is written
-// without spaces between words.
-func isSpaceless(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) || r == 'ー'
-}
-
 // trimWord removes emphasis and the sentence's punctuation from a word.
 func trimWord(word string) string {
 	for _, mark := range []string{"~~", "__", "_"} {
@@ -445,8 +439,6 @@ func isExact(word string) bool {
 	}
 	return false
 }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // containsWord reports whether text contains word as a whole word, not as a
 // part of a longer one. Both must be single-spaced.
@@ -562,16 +554,6 @@ func WordOverlap(text, other string) float64 {
 	return float64(countCommon(all, wordSet(other))) / float64(len(all))
 }
 
-// countCommon returns the number of words in both sets.
-func countCommon(a, b map[string]bool) (n int) {
-	for word := range a {
-		if b[word] {
-			n++
-		}
-	}
-	return n
-}
-
 // newWords returns the words of text that other lacks, sorted, ignoring case.
 func newWords(text, other string) []string {
 	has := wordSet(other)
@@ -597,29 +579,4 @@ func containsNames(text, other string) bool {
 		}
 	}
 	return true
-}
-
-// wordSet returns the set of words of a text. Each character of a script
-// without spaces counts as a word.
-func wordSet(text string) map[string]bool {
-	set := map[string]bool{}
-	text = Fold(text)
-	for from := 0; from < len(text); {
-		r, n := utf8.DecodeRuneInString(text[from:])
-		end := from + n
-		switch {
-		case isSpaceless(r):
-			set[text[from:end]] = true
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			rest := strings.IndexFunc(text[from:],
-				func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || isSpaceless(r) })
-			end = len(text)
-			if rest >= 0 {
-				end = from + rest
-			}
-			set[text[from:end]] = true
-		}
-		from = end
-	}
-	return set
 }

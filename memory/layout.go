@@ -2,12 +2,16 @@ package memory
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -293,15 +297,6 @@ func itemsName(base string) string { return strings.TrimSuffix(CutEnding(base), 
 func longtermKey(dir string) string { return "?" + dir }
 
 func userKey(dir string) string { return "?" + dir + "/" }
-
-// IsDay reports whether s is a calendar day written YYYY-MM-DD.
-func IsDay(s string) bool {
-	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
-		return false
-	}
-	_, err := time.Parse(time.DateOnly, s)
-	return err == nil
-}
 
 // mdExt is the extension of new files.
 const mdExt = ".md"
@@ -605,15 +600,6 @@ func (r *Root) place(path string) Place {
 	return Place{Path: path, Kind: Note, Owner: r.Key(), Root: r.Name, Visibility: r.Visibility}
 }
 
-// annotate adds the project of a file to its entries.
-func (r *Root) annotate(below string, e *Entry) {
-	if r.Project != nil {
-		if name := r.Project(below); name != "" {
-			e.Tags = append(e.Tags, "project:"+name)
-		}
-	}
-}
-
 // below returns the path below the root of the file.
 func (p Place) below() string {
 	if p.Root == "" {
@@ -631,3 +617,202 @@ func IsRootKey(owner string) bool { return strings.HasPrefix(owner, rootPrefix) 
 
 // Key returns the owner key of the text of the root.
 func (r *Root) Key() string { return rootPrefix + r.Name }
+
+const maxSubject = 256 // bytes: longer than any identifier of a messenger or account
+
+// ValidSubject returns an error if s cannot be a subject's id. An id is not
+// empty, is at most 256 bytes of UTF-8 without control characters, and does not
+// begin with "?", which marks the keys of directories.
+func ValidSubject(s string) error {
+	switch {
+	case s == "":
+		return errors.New("subject is empty")
+	case len(s) > maxSubject:
+		return fmt.Errorf("subject is longer than %d bytes", maxSubject)
+	case s[0] == '?':
+		return errors.New("subject starts with a question mark")
+	case !utf8.ValidString(s):
+		return errors.New("subject is not valid UTF-8")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return errors.New("subject has control characters")
+	}
+	return nil
+}
+
+// maxName bounds a sanitized name, so that the name with its hash and extension
+// stays within the limits of file systems.
+const maxName = 200
+
+// sanitizeName returns a file name for an id. Characters other than ASCII letters,
+// digits, dots, dashes and underscores become underscores. A hash is appended
+// if the id contains such a character other than a colon, is too long or
+// hidden, or if the name is taken. So ids that differ in more than a colon get
+// different names.
+func sanitizeName(id string, taken func(name string) bool) string {
+	var b strings.Builder
+	unsafe := id == ""
+	for _, r := range id {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			b.WriteRune(r)
+		default:
+			b.WriteByte('_')
+			unsafe = unsafe || r != ':'
+		}
+	}
+	name := b.String()
+	if len(name) > maxName {
+		name, unsafe = name[:maxName], true
+	}
+	if isHiddenName(name) { // a suffix would not change that, so replace the first character
+		name, unsafe = "_"+name[1:], true
+	}
+	if unsafe || taken(name) {
+		name += shortHash(id)
+	}
+	return name
+}
+
+// isSafeName reports whether an id can have the name, which has a hash if it was cut.
+func isSafeName(name string) bool {
+	if len(name) == maxName+len(shortHash("")) {
+		name = name[:maxName]
+	}
+	return !isHiddenName(name) && sanitizeName(name, func(string) bool { return false }) == name
+}
+
+// shortHash returns a suffix that distinguishes names.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "-" + hex.EncodeToString(sum[:4])
+}
+
+// isReserved reports whether a directory's name has a special meaning.
+func isReserved(name string) bool {
+	switch name {
+	case memoryDir, memoryFile, "index.sqlite", "users", longtermsDir, archiveDir:
+		return true
+	}
+	return IsDay(name)
+}
+
+// SubjectDir returns the name of a subject's directory below _longterms.
+func SubjectDir(subject string) string { return sanitizeName(subject, isReserved) }
+
+// reservedUser precedes a subject whose name is reserved in the name of its
+// directory at the root.
+const reservedUser = "user-"
+
+// UserDir returns the name of a subject's directory at the root, in the layout
+// where that directory contains MEMORY.md and a directory memory. The directory
+// of a subject with a reserved name, such as memory, is user-memory.
+func UserDir(subject string) string {
+	if isReserved(subject) || isHiddenName(subject) {
+		return sanitizeName(reservedUser+subject, isReserved)
+	}
+	return sanitizeName(subject, func(name string) bool {
+		rest, ok := strings.CutPrefix(name, reservedUser)
+		return isReserved(name) || ok && (isReserved(rest) || isHiddenName(rest)) // else two subjects would share a directory
+	})
+}
+
+// ReservedUser returns an error if a directory of the root cannot belong to a
+// user because its name is reserved.
+func ReservedUser(dir string) error {
+	if isReserved(dir) {
+		return fmt.Errorf("%q is reserved; the directory of a user with this name is %s", dir, UserDir(dir))
+	}
+	return nil
+}
+
+// SessionFile returns the name of a session's file within the directory of its
+// day.
+func SessionFile(id string) string {
+	skipped := func(name string) bool { return new(Layout).Skip(name+".md") != "" }
+	name := sanitizeName(id, skipped)
+	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
+		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)
+	}
+	return name + ".md"
+}
+
+// conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
+// rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
+// pCloud and Nutstore. OneDrive appends the name of a computer, see [computerMark].
+// iCloud appends a number, which users do as well: its copies are ordinary files.
+var conflictMarks = []string{
+	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict",
+	" (conflict copy",
+	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
+}
+
+// ManyCopies is the number of conflict copies of one file that is a problem. Syncthing
+// keeps ten by default, and deletes the oldest if it makes another one.
+const ManyCopies = 8
+
+// CopyOf returns the path of the file of which the file at path is a conflict copy,
+// and reports whether the name is that of a copy. A sync tool makes such a copy
+// when two machines change a file at the same time.
+func CopyOf(name string) (original string, ok bool) {
+	dir, file := path.Split(name)
+	if rest, ok := strings.CutSuffix(file, ".orig"); ok { // the version that git and patch keep beside a file
+		if base, md := CutMarkdown(rest); md && base != "" {
+			original, _ := CopyOf(dir + rest)
+			return original, true
+		}
+		return name, false
+	}
+	base, md := CutMarkdown(file)
+	at := conflictMark(base)
+	if !md || at < 0 {
+		return name, false
+	}
+	stem := base[:at]
+	if strings.HasPrefix(base[at:], "'s") { // Dropbox: name (computer's conflicted copy)
+		if open := strings.LastIndex(stem, " ("); open >= 0 {
+			stem = stem[:open]
+		}
+	}
+	stem = strings.TrimRight(stem, " ")
+	return dir + stem + file[len(base):], true
+}
+
+// conflictMark returns the index of the first mark of a conflict copy in a base
+// name, or -1.
+func conflictMark(base string) int {
+	low, first := lowerASCII(base), -1
+	add := func(at int) {
+		if at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	for _, mark := range conflictMarks {
+		add(strings.Index(low, mark))
+	}
+	// ownCloud writes _conflict- and a date; without the date the word may be
+	// part of a user's file name.
+	if found := computerMark().FindStringSubmatchIndex(base); found != nil {
+		add(found[2])
+	}
+	before, after, ok := strings.Cut(low, "_conflict-")
+	if ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == "" {
+		add(len(before))
+	}
+	return first
+}
+
+// computerMark matches the name of a Windows computer, as its setup chooses it,
+// after the name of a file of memory's own layout. OneDrive names a conflict copy
+// after the computer. Notes with other names may be about a computer.
+var computerMark = lazyregexp.New(`^(?:MEMORY|SOUL|USER|_index|\d{4}-\d{2}-\d{2}(?:\.[a-z0-9_-]+)?|` +
+	strings.Join(namespaces[:], "|") + `)(-(?:DESKTOP-[A-Z0-9]{7}|LAPTOP-[A-Z0-9]{8}|WIN-[A-Z0-9]{11})(?:-\d)?)$`)
+
+// lowerASCII returns s with lower-case letters and the same length.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}

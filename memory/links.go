@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -14,72 +13,6 @@ import (
 func hasScheme(s string) bool { return schemeRE().MatchString(s) }
 
 var schemeRE = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
-
-// resolveLink sets the possible targets of a link: its name, and its paths from the
-// root, from the file, from the places of the file before archiving, and in the
-// archives of all these. Paths outside the root are ignored.
-func (p *docParser) resolveLink(link *Link) {
-	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
-		return
-	}
-	target, err := url.PathUnescape(link.Target)
-	if err != nil {
-		target = link.Target
-	}
-	if _, md := CutMarkdown(target); link.wiki && !md {
-		target += mdExt
-	}
-	below := p.d.Place.below()
-	root := strings.TrimSuffix(p.d.Place.Path, below) // with a colon, or empty
-	add := func(s string) {
-		s = path.Clean(s)
-		if s != "." && isBelowRoot(s) && !slices.Contains(link.Paths, root+s) {
-			link.Paths = append(link.Paths, root+s)
-		}
-	}
-	dir, _ := path.Split(below)
-	link.Name = linkName(dir, target)
-	rooted := strings.TrimLeft(target, "/")
-	add(rooted)
-	if rooted == target {
-		add(dir + target)
-		for _, dir := range p.d.Place.earlierDirs() {
-			add(dir + target)
-		}
-	}
-	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
-		p.addArchived(s, add)
-	}
-}
-
-// addArchived adds the archive paths of the file at a path.
-func (p *docParser) addArchived(s string, add func(string)) {
-	if below, ok := strings.CutPrefix(s, longtermsDir+"/"); ok {
-		dir, rest, ok := strings.Cut(below, "/")
-		if ok && !strings.HasPrefix(rest, archiveDir+"/") {
-			add(longtermsDir + "/" + dir + "/" + archiveDir + "/" + rest)
-		}
-		return
-	}
-	s = strings.TrimPrefix(s, memoryDir+"/")
-	day, name, ok := strings.Cut(s, "/")
-	if !ok { // a daily note is archived in its day, too
-		base, md := CutMarkdown(s)
-		day, ok = DailyName(base)
-		ok = ok && md
-		name = s
-	}
-	if !ok || !IsDay(day) || strings.Contains(name, "/") {
-		return
-	}
-	if strings.HasPrefix(p.d.Place.Path, longtermsDir+"/") {
-		add(archivedDay(p.d.Place.Dir, day, name))
-	}
-	if ValidSubject(p.d.Front.SubjectID) == nil {
-		add(archivedDay(SubjectDir(p.d.Front.SubjectID), day, name))
-	}
-	add(archivedDay(p.dir, day, name))
-}
 
 // earlierDirs returns the directories that may have contained an archived file.
 func (p Place) earlierDirs() []string {
@@ -145,20 +78,6 @@ func (d *Document) NameKeys() []string {
 		}
 	}
 	return keys
-}
-
-// HasAlias reports whether the name of a link is an alias of a file.
-func (f *Front) HasAlias(name string) bool {
-	return name != "" && slices.ContainsFunc(f.Aliases(), func(alias string) bool { return Fold(alias) == name })
-}
-
-// Aliases returns the other names of a file that links can use.
-func (f *Front) Aliases() (names []string) {
-	for _, key := range [...]string{"aliases", "alias"} {
-		field, _ := f.Field(key)
-		names = append(names, textList(field.Value)...)
-	}
-	return names
 }
 
 // NearestFirst sorts the paths of files with the same name as Obsidian does for a

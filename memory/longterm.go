@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -103,9 +102,6 @@ func newFile(now time.Time, summary string, fields []fieldChange, title string) 
 
 const longTermTitle = "# Long-Term Memory"
 
-// shortTermTitle follows the day in the title of a session's file.
-const shortTermTitle = " Short-Term Memory"
-
 // NewMemory returns a new MEMORY.md.
 func NewMemory() []byte { return []byte(longTermTitle + "\n") }
 
@@ -159,9 +155,6 @@ const petMemory = `# 🧠 记忆
 ---
 
 ` + petFooter + "\n"
-
-// petFooter is the last line of the template. Like a rule, it is no entry.
-const petFooter = "_记住重要的事，忘掉不重要的。定期整理，保持精炼。_"
 
 // NewDaily returns the log of a day, YYYY-MM-DD.
 func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
@@ -336,75 +329,29 @@ func (l *Layout) CountsTasks(section string) bool {
 	return slices.Contains(names.tasks, name) || slices.Contains(names.followUps, name)
 }
 
-// maxTitles bounds the lines of a generated summary.
-const maxTitles = 10
-
-// Titles returns the generated summary of a long-term file: the titles of its
-// newest items, one per line, in the order of the file. For an item without a
-// title it uses the start of the item's first line.
-func (d *Document) Titles() string {
-	var items []*Entry
-	for i := range d.Entries {
-		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
-			items = append(items, e)
-		}
+// ClockHeading returns the heading of a note: the time of day and, if there is
+// one, the topic. The time has the format of the last heading with a time, or
+// 12 hours with AM and PM if there is none.
+func (d *Document) ClockHeading(at time.Time, topic string) string {
+	format := "3:04 PM"
+	if d != nil && d.fullClock() {
+		format = "15:04"
 	}
-	if len(items) > maxTitles {
-		slices.SortStableFunc(items, func(a, b *Entry) int { return cmp.Or(b.Time.Compare(a.Time), b.Line-a.Line) })
-		items = items[:maxTitles]
-		slices.SortFunc(items, func(a, b *Entry) int { return a.Line - b.Line })
-	}
-	titles := make([]string, len(items))
-	for i, e := range items {
-		titles[i] = e.TitleLine()
-	}
-	return strings.Join(titles, "\n")
-}
-
-// HasGeneratedSummary reports whether the summary of a long-term file is generated, which
-// means that each of its lines is the title of an item. The file may have
-// further items that were added later.
-func (d *Document) HasGeneratedSummary() bool {
-	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
-		return false
-	}
-	titles := map[string]bool{"": len(d.Titles()) == 0}
-	for i := range d.Entries {
-		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
-			titles[e.TitleLine()] = true
-		}
-	}
-	for line := range strings.SplitSeq(d.Front.Summary, "\n") {
-		if !titles[line] {
-			return false
-		}
-	}
-	return true
-}
-
-// inGeneratedSummary reports whether a generated summary may include an entry: an item that
-// every reader of the summary may read.
-func (d *Document) inGeneratedSummary(e *Entry) bool {
-	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
-}
-
-// TitleLine returns the line of an item in a generated summary: its title, or the
-// start of its first line.
-func (e *Entry) TitleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
-
-// firstWords returns the first line of an item without marker, box and added
-// date, shortened to 80 characters.
-func firstWords(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	s = oneLine(trimMarkers(s))
-	if day := addedSuffix(s); day != "" {
-		if i := strings.LastIndexAny(s, "(（"); i > 0 {
-			s = strings.TrimSpace(s[:i])
-		}
-	}
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		s = strings.TrimSpace(string(r[:most-1])) + "…"
+	s := at.Format(format)
+	topic = HeadingText(topic)
+	if topic != "" {
+		s += " - " + topic
 	}
 	return s
+}
+
+// fullClock reports whether the last heading with a time of day uses 24 hours.
+func (d *Document) fullClock() bool {
+	for _, h := range slices.Backward(d.Headings) {
+		if _, _, _, ok := headingClock(h.Text); ok {
+			g := clockRE().FindStringSubmatch(strings.TrimLeft(h.Text, " \t*_"))
+			return g[4] == ""
+		}
+	}
+	return false
 }

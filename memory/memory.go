@@ -4,6 +4,12 @@
 // Everything here is a pure function of bytes, without disk, clock or log. The
 // parser never fails: it records a [Problem] on the [Document] and continues.
 // Text of doubtful visibility becomes private.
+//
+// The files, each of which uses those before it: memory, text and times (values and
+// normal forms); layout, frontmatter, subjects and document (paths, readers and the
+// parsed file); attributes, links, inline, tasks, blocks and parse (reading); write,
+// sections, revision, edits and verify (changing); longterm, session, judge, versions and
+// imported (forms of files and merges).
 package memory
 
 import (

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/base32"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -131,17 +131,6 @@ func (p *docParser) recordLimit(tops []topBlock, problem *Problem) {
 		p.d.Unsound = true
 	}
 	p.d.Problems = append(p.d.Problems, *problem)
-}
-
-// unixText returns a copy of the source, of the same length, in which every
-// line ends with LF. If the source has no CR, the result shares its memory. NUL
-// characters stay, because they do not affect the structure.
-func unixText(src []byte) []byte {
-	if bytes.IndexByte(src, '\r') < 0 {
-		return src[:len(src):len(src)]
-	}
-	out := bytes.ReplaceAll(src, []byte("\r\n"), []byte(" \n"))
-	return bytes.ReplaceAll(out, []byte("\r"), []byte("\n"))
 }
 
 type docParser struct {
@@ -348,16 +337,6 @@ func (p *docParser) reportBroken(from, line int) {
 		"invalid attributes in this comment; the rest of the file is private. Write key=value pairs, with %20 for "+
 			"a space in a value")
 	p.private.hideFrom(from)
-}
-
-// A section holds the properties that a heading gives to the entries below it.
-type section struct {
-	path                         []string
-	kind                         string // default type of the entries, or empty
-	tasks, followUps, commitment bool
-	recurs                       bool // its tasks do
-	hour, minute, second         int
-	clock                        bool
 }
 
 func (p *docParser) currentHeading() int {
@@ -595,35 +574,6 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 	}
 	p.buf = out
 	return p.displayOf(string(bytes.TrimRight(out, "\r\n")))
-}
-
-// spansFrom returns the spans that end behind an offset, of sorted spans without common
-// bytes.
-func spansFrom(spans []Span, at int) []Span {
-	for len(spans) > 0 && spans[0].End <= at {
-		spans = spans[1:]
-	}
-	return spans
-}
-
-// removeSpans appends to out a line that begins at start in the source, without the
-// spans in cuts, which are sorted.
-func removeSpans(out, line []byte, start int, cuts []Span) []byte {
-	at := 0
-	for _, c := range cuts {
-		if c.Start >= start+len(line) {
-			break
-		}
-		from, to := max(c.Start-start, at), min(c.End-start, len(line))
-		if from >= to {
-			continue
-		}
-		out, at = append(out, line[at:from]...), to
-		if from > 0 && line[from-1] == ' ' && to < len(line) && line[to] == ' ' {
-			at++
-		}
-	}
-	return append(out, line[at:]...)
 }
 
 // collectLeaves gathers and scans the leaves of a block.
@@ -890,10 +840,6 @@ func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, boo
 	return t, ok
 }
 
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-const idDigits = 10
-
 // shortDigits is the length of ids from [NewID]. Among a thousand ids, a new
 // one collides with a probability of one in a million.
 const shortDigits = 6
@@ -960,10 +906,275 @@ func (p *docParser) deriveID(e *Entry, taken map[string]int) string {
 	}
 }
 
-// hashID returns the derived id for a hash input.
-func hashID(b []byte) string {
-	sum := sha256.Sum256(b)
-	var out [16]byte
-	idEncoding.Encode(out[:], sum[:10])
-	return "~" + string(out[:idDigits])
+// annotate adds the project of a file to its entries.
+func (r *Root) annotate(below string, e *Entry) {
+	if r.Project != nil {
+		if name := r.Project(below); name != "" {
+			e.Tags = append(e.Tags, "project:"+name)
+		}
+	}
+}
+
+// excerptOf holds the properties of an excerpt that its text does not contain.
+type excerptOf struct {
+	owner string
+	front bool // the excerpt begins with the frontmatter
+}
+
+// setExcerpt sets the partition of the document and parses its excerpt.
+func (d *Document) setExcerpt(l *Layout, meta Meta) {
+	d.Partition = d.privatePartition
+	if d.Own.Visibility != PublicOK &&
+		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility == PublicOK }) {
+		return
+	}
+	// A view that reads the public text only.
+	v := View{owners: map[string]string{d.publicPartition.Owner: ""}}
+	if d.fullyReadable(v) {
+		if !isBlankText(d.Source) {
+			d.Partition = d.publicPartition
+		}
+		return
+	}
+	shown := d.Shown(v)
+	if shown.Empty() {
+		return
+	}
+	var src, masked []byte
+	for _, line := range shown.source {
+		s := d.lines.span(line, line)
+		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
+			src[n], masked[n] = '\n', '\n' // prevent a CR and an LF of different lines from becoming one line ending
+		}
+		src = append(src, d.Source[s.Start:s.End]...)
+		masked = append(masked, d.masked[s.Start:s.End]...)
+	}
+	if bytes.Equal(src, masked) {
+		masked = src
+	}
+	front := d.Front.Span.End > 0 && shown.Line(1) == 1
+	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front})
+	d.excerpt.Partition = d.publicPartition
+	d.excerpt.Partition.Excerpt = true
+}
+
+// resolveLink sets the possible targets of a link: its name, and its paths from the
+// root, from the file, from the places of the file before archiving, and in the
+// archives of all these. Paths outside the root are ignored.
+func (p *docParser) resolveLink(link *Link) {
+	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
+		return
+	}
+	target, err := url.PathUnescape(link.Target)
+	if err != nil {
+		target = link.Target
+	}
+	if _, md := CutMarkdown(target); link.wiki && !md {
+		target += mdExt
+	}
+	below := p.d.Place.below()
+	root := strings.TrimSuffix(p.d.Place.Path, below) // with a colon, or empty
+	add := func(s string) {
+		s = path.Clean(s)
+		if s != "." && isBelowRoot(s) && !slices.Contains(link.Paths, root+s) {
+			link.Paths = append(link.Paths, root+s)
+		}
+	}
+	dir, _ := path.Split(below)
+	link.Name = linkName(dir, target)
+	rooted := strings.TrimLeft(target, "/")
+	add(rooted)
+	if rooted == target {
+		add(dir + target)
+		for _, dir := range p.d.Place.earlierDirs() {
+			add(dir + target)
+		}
+	}
+	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
+		p.addArchived(s, add)
+	}
+}
+
+// addArchived adds the archive paths of the file at a path.
+func (p *docParser) addArchived(s string, add func(string)) {
+	if below, ok := strings.CutPrefix(s, longtermsDir+"/"); ok {
+		dir, rest, ok := strings.Cut(below, "/")
+		if ok && !strings.HasPrefix(rest, archiveDir+"/") {
+			add(longtermsDir + "/" + dir + "/" + archiveDir + "/" + rest)
+		}
+		return
+	}
+	s = strings.TrimPrefix(s, memoryDir+"/")
+	day, name, ok := strings.Cut(s, "/")
+	if !ok { // a daily note is archived in its day, too
+		base, md := CutMarkdown(s)
+		day, ok = DailyName(base)
+		ok = ok && md
+		name = s
+	}
+	if !ok || !IsDay(day) || strings.Contains(name, "/") {
+		return
+	}
+	if strings.HasPrefix(p.d.Place.Path, longtermsDir+"/") {
+		add(archivedDay(p.d.Place.Dir, day, name))
+	}
+	if ValidSubject(p.d.Front.SubjectID) == nil {
+		add(archivedDay(SubjectDir(p.d.Front.SubjectID), day, name))
+	}
+	add(archivedDay(p.dir, day, name))
+}
+
+func (p *docParser) defaultType(s section) string {
+	place := p.d.Place
+	switch {
+	case place.Kind == Items:
+		return namespaceTypes[place.Namespace]
+	case s.kind != "":
+		return s.kind
+	case place.Day != "":
+		return "crumb"
+	}
+	return "fact"
+}
+
+func (p *docParser) readTasks(e *Entry, b *block) {
+	s := p.sectionAt(e.Heading)
+	var of map[int]int // list item → index of its task
+	for i, it := range b.items {
+		if it.lead < 0 {
+			continue
+		}
+		lf := &b.leaves[it.lead]
+		t, ok := p.readTask(lf, i == 0 && s.commitment)
+		if !ok {
+			continue
+		}
+		t.Line, t.Parent, t.isEntry = p.ln.at(lf.at), -1, i == 0
+		t.FollowUp, t.InTasks = s.followUps, s.tasks
+		for up := it.parent; up >= 0; up = b.items[up].parent {
+			if n, ok := of[up]; ok && t.Parent < 0 {
+				t.Parent = n
+			}
+			if t.Under == "" {
+				t.Under = p.itemNorm(b, up, s.commitment)
+			}
+		}
+		t.Recurs = t.Recurs || p.recurs || s.recurs || t.Parent >= 0 && e.Tasks[t.Parent].Recurs
+		t.ID = taskID(lf)
+		if of == nil {
+			of = map[int]int{}
+		}
+		of[i] = len(e.Tasks)
+		e.Tasks = append(e.Tasks, t)
+	}
+}
+
+// itemNorm returns the normalized text of a list item, or "" if it has none. The
+// tasks below an item share the string.
+func (p *docParser) itemNorm(b *block, item int, commitment bool) string {
+	it := &b.items[item]
+	if it.lead < 0 || it.hasNorm {
+		return it.norm
+	}
+	text := p.displayOf(b.leaves[it.lead].textFrom(0))
+	text = text[boxLen(text):]
+	if commitment && item == 0 { // the task name must not depend on its state
+		text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
+	}
+	it.norm, it.hasNorm = taskNorm(taskText(text)), true
+	return it.norm
+}
+
+// readTask reads the box at the start of a list item. In a section of commitments,
+// every top-level item is a task: done if it begins with a check mark, else
+// open.
+func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
+	n := boxLen(string(lf.buf[:min(len(lf.buf), 8)]))
+	if n == 0 && (!commitment || len(lf.buf) > 2 && lf.buf[0] == '[' &&
+		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0) {
+		return t, false
+	}
+	text := p.displayOf(lf.textFrom(n))
+	if n > 0 {
+		at := lf.pos(1)
+		t.Box = Span{at, at + 1}
+		if lf.buf[1] != ' ' {
+			t.State = Done
+		}
+	} else {
+		t.Box = Span{lf.at, lf.at}
+		if rest, ok := strings.CutPrefix(text, checkMark); ok {
+			text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
+		}
+	}
+	t.read(text)
+	return t, t.Text != ""
+}
+
+// readInfo records the marks in the info strings of code blocks. A mark makes the
+// entry private that contains the code block.
+func (p *docParser) readInfo(n ast.Node) {
+	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
+		s := code.Info.Segment
+		lf, f := leaf{buf: p.text[p.body+s.Start : p.body+s.Stop], at: p.body + s.Start, html: true}, inlineElements{}
+		f.scanLeaf(&lf)
+		private := len(f.marks) > 0
+		for _, c := range lf.comments {
+			private = private || c.state == commentBroken || setsPrivate(c.attrs)
+		}
+		if private {
+			p.marks = append(p.marks, privateMark{at: lf.at, code: true})
+		}
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		p.readInfo(c)
+	}
+}
+
+// hideConflictMarkers blanks the marker lines that a merge left around different
+// versions, so that the entries of each version stay entries, and returns the
+// lines. Until the file is resolved, all of it is private: the versions may have
+// different frontmatter.
+func (p *docParser) hideConflictMarkers() (marks []lineRange) {
+	if p.of != nil || !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
+		return nil
+	}
+	tops, _ := parseStructure(p.text, p.body, p.ln)
+	code := codeLines(tops, p.body, p.ln)
+	var open []lineRange // markers of the current conflict
+	for i := 1; i <= p.ln.count(); i++ {
+		s := p.ln.span(i, i)
+		line := bytes.TrimRight(p.text[s.Start:s.End], " \t\n")
+		switch {
+		case open == nil && s.Start >= p.body && code[i]: // a version may have an open fence
+		case isMarker(line, '<'):
+			open = []lineRange{{i, i}}
+		case open != nil && (isMarker(line, '|') || isMarker(line, '=')):
+			open = append(open, lineRange{i, i})
+		case len(open) > 1 && isMarker(line, '>'):
+			marks, open = append(append(marks, open...), lineRange{i, i}), nil
+		}
+	}
+	if marks == nil {
+		return nil
+	}
+	p.addProblem(conflictMarkers, marks[0].from,
+		"the file contains conflict markers of a merge; until you remove the markers, the file is private")
+	p.private.hideFrom(1)
+	marks = slices.DeleteFunc(marks, func(r lineRange) bool { return p.ln.start(r.from) < p.body })
+	p.text = blankRegions(p.text, marks, p.ln)
+	return marks
+}
+
+// conflictMarkers is the problem code of a file with conflict markers.
+const conflictMarkers = "conflict_markers"
+
+// isMarker reports whether a line is a conflict marker: seven equal characters and,
+// if not the middle one, a name.
+func isMarker(line []byte, c byte) bool {
+	const size = 7
+	if len(line) < size || bytes.Count(line[:size], []byte{c}) != size {
+		return false
+	}
+	return len(line) == size || c != '=' && line[size] == ' '
 }

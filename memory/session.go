@@ -126,21 +126,6 @@ func (d *Draft) Entries() ([]DraftEntry, error) {
 	return list, failed
 }
 
-// HeadingLine returns a section name from a client as one line.
-func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// HasPrivateTag reports whether a text contains a <private> tag.
-func HasPrivateTag(text string) bool {
-	for at := range len(text) {
-		if text[at] == '<' {
-			if n, _ := privateTag([]byte(text[at:min(len(text), at+maxPrivateTag)])); n > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // toEntry returns the item as a title with a text, an event below its topic, or a
 // plain text.
 func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
@@ -213,9 +198,6 @@ func linkTarget(s string) string {
 	}
 	return b.String()
 }
-
-// oneLine joins the lines of a text into one.
-func oneLine(s string) string { return strings.Join(strings.Fields(joinWideBreaks(s)), " ") }
 
 // textLinesOf returns the lines of a text, with white space collapsed and
 // without blank lines.

@@ -3,15 +3,11 @@ package memory
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -126,124 +122,6 @@ func (p Partition) Compare(q Partition) int {
 		return int(p.Visibility)
 	}
 	return cmp.Or(cmp.Compare(p.Owner, q.Owner), cmp.Compare(order(p), order(q)))
-}
-
-const maxSubject = 256 // bytes: longer than any identifier of a messenger or account
-
-// ValidSubject returns an error if s cannot be a subject's id. An id is not
-// empty, is at most 256 bytes of UTF-8 without control characters, and does not
-// begin with "?", which marks the keys of directories.
-func ValidSubject(s string) error {
-	switch {
-	case s == "":
-		return errors.New("subject is empty")
-	case len(s) > maxSubject:
-		return fmt.Errorf("subject is longer than %d bytes", maxSubject)
-	case s[0] == '?':
-		return errors.New("subject starts with a question mark")
-	case !utf8.ValidString(s):
-		return errors.New("subject is not valid UTF-8")
-	case strings.ContainsFunc(s, unicode.IsControl):
-		return errors.New("subject has control characters")
-	}
-	return nil
-}
-
-// maxName bounds a sanitized name, so that the name with its hash and extension
-// stays within the limits of file systems.
-const maxName = 200
-
-// sanitizeName returns a file name for an id. Characters other than ASCII letters,
-// digits, dots, dashes and underscores become underscores. A hash is appended
-// if the id contains such a character other than a colon, is too long or
-// hidden, or if the name is taken. So ids that differ in more than a colon get
-// different names.
-func sanitizeName(id string, taken func(name string) bool) string {
-	var b strings.Builder
-	unsafe := id == ""
-	for _, r := range id {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			b.WriteRune(r)
-		default:
-			b.WriteByte('_')
-			unsafe = unsafe || r != ':'
-		}
-	}
-	name := b.String()
-	if len(name) > maxName {
-		name, unsafe = name[:maxName], true
-	}
-	if isHiddenName(name) { // a suffix would not change that, so replace the first character
-		name, unsafe = "_"+name[1:], true
-	}
-	if unsafe || taken(name) {
-		name += shortHash(id)
-	}
-	return name
-}
-
-// isSafeName reports whether an id can have the name, which has a hash if it was cut.
-func isSafeName(name string) bool {
-	if len(name) == maxName+len(shortHash("")) {
-		name = name[:maxName]
-	}
-	return !isHiddenName(name) && sanitizeName(name, func(string) bool { return false }) == name
-}
-
-// shortHash returns a suffix that distinguishes names.
-func shortHash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "-" + hex.EncodeToString(sum[:4])
-}
-
-// isReserved reports whether a directory's name has a special meaning.
-func isReserved(name string) bool {
-	switch name {
-	case memoryDir, memoryFile, "index.sqlite", "users", longtermsDir, archiveDir:
-		return true
-	}
-	return IsDay(name)
-}
-
-// SubjectDir returns the name of a subject's directory below _longterms.
-func SubjectDir(subject string) string { return sanitizeName(subject, isReserved) }
-
-// reservedUser precedes a subject whose name is reserved in the name of its
-// directory at the root.
-const reservedUser = "user-"
-
-// UserDir returns the name of a subject's directory at the root, in the layout
-// where that directory contains MEMORY.md and a directory memory. The directory
-// of a subject with a reserved name, such as memory, is user-memory.
-func UserDir(subject string) string {
-	if isReserved(subject) || isHiddenName(subject) {
-		return sanitizeName(reservedUser+subject, isReserved)
-	}
-	return sanitizeName(subject, func(name string) bool {
-		rest, ok := strings.CutPrefix(name, reservedUser)
-		return isReserved(name) || ok && (isReserved(rest) || isHiddenName(rest)) // else two subjects would share a directory
-	})
-}
-
-// ReservedUser returns an error if a directory of the root cannot belong to a
-// user because its name is reserved.
-func ReservedUser(dir string) error {
-	if isReserved(dir) {
-		return fmt.Errorf("%q is reserved; the directory of a user with this name is %s", dir, UserDir(dir))
-	}
-	return nil
-}
-
-// SessionFile returns the name of a session's file within the directory of its
-// day.
-func SessionFile(id string) string {
-	skipped := func(name string) bool { return new(Layout).Skip(name+".md") != "" }
-	name := sanitizeName(id, skipped)
-	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
-		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)
-	}
-	return name + ".md"
 }
 
 // Directories maps directories to subjects, from the claims in their files. The

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,51 +68,6 @@ func (n sectionNames) applyHeading(s section, heading string) section {
 	return s
 }
 
-func (p *docParser) defaultType(s section) string {
-	place := p.d.Place
-	switch {
-	case place.Kind == Items:
-		return namespaceTypes[place.Namespace]
-	case s.kind != "":
-		return s.kind
-	case place.Day != "":
-		return "crumb"
-	}
-	return "fact"
-}
-
-func (p *docParser) readTasks(e *Entry, b *block) {
-	s := p.sectionAt(e.Heading)
-	var of map[int]int // list item → index of its task
-	for i, it := range b.items {
-		if it.lead < 0 {
-			continue
-		}
-		lf := &b.leaves[it.lead]
-		t, ok := p.readTask(lf, i == 0 && s.commitment)
-		if !ok {
-			continue
-		}
-		t.Line, t.Parent, t.isEntry = p.ln.at(lf.at), -1, i == 0
-		t.FollowUp, t.InTasks = s.followUps, s.tasks
-		for up := it.parent; up >= 0; up = b.items[up].parent {
-			if n, ok := of[up]; ok && t.Parent < 0 {
-				t.Parent = n
-			}
-			if t.Under == "" {
-				t.Under = p.itemNorm(b, up, s.commitment)
-			}
-		}
-		t.Recurs = t.Recurs || p.recurs || s.recurs || t.Parent >= 0 && e.Tasks[t.Parent].Recurs
-		t.ID = taskID(lf)
-		if of == nil {
-			of = map[int]int{}
-		}
-		of[i] = len(e.Tasks)
-		e.Tasks = append(e.Tasks, t)
-	}
-}
-
 // countRepeated counts, for each task, the equal ones above it.
 func (e *Entry) countRepeated() {
 	if len(e.Tasks) < 2 {
@@ -129,71 +83,11 @@ func (e *Entry) countRepeated() {
 	}
 }
 
-// itemNorm returns the normalized text of a list item, or "" if it has none. The
-// tasks below an item share the string.
-func (p *docParser) itemNorm(b *block, item int, commitment bool) string {
-	it := &b.items[item]
-	if it.lead < 0 || it.hasNorm {
-		return it.norm
-	}
-	text := p.displayOf(b.leaves[it.lead].textFrom(0))
-	text = text[boxLen(text):]
-	if commitment && item == 0 { // the task name must not depend on its state
-		text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
-	}
-	it.norm, it.hasNorm = taskNorm(taskText(text)), true
-	return it.norm
-}
-
-// readTask reads the box at the start of a list item. In a section of commitments,
-// every top-level item is a task: done if it begins with a check mark, else
-// open.
-func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
-	n := boxLen(string(lf.buf[:min(len(lf.buf), 8)]))
-	if n == 0 && (!commitment || len(lf.buf) > 2 && lf.buf[0] == '[' &&
-		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0) {
-		return t, false
-	}
-	text := p.displayOf(lf.textFrom(n))
-	if n > 0 {
-		at := lf.pos(1)
-		t.Box = Span{at, at + 1}
-		if lf.buf[1] != ' ' {
-			t.State = Done
-		}
-	} else {
-		t.Box = Span{lf.at, lf.at}
-		if rest, ok := strings.CutPrefix(text, checkMark); ok {
-			text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
-		}
-	}
-	t.read(text)
-	return t, t.Text != ""
-}
-
 func (t *Task) read(text string) {
 	var fields taskFields
 	t.Text, fields = readTaskText(text)
 	t.Norm = taskNorm(t.Text)
 	t.Due, t.Created, t.Finished, t.Recurs = fields.due, fields.created, fields.finished, fields.recurs
-}
-
-// NewTask returns client-supplied text as an open task with a due date, which may be
-// empty. It returns an error if the text is not that of one task, or if a due date is
-// given and the text contains another one.
-func NewTask(text, due string) (string, error) {
-	line := escapeEnd(strings.Join(textWords(text), " "))
-	_, fields := cutTaskFields(line)
-	switch found := fields.due; {
-	case due != "" && found != "" && found != due:
-		return "", fmt.Errorf("text contains another due date, %s", found)
-	case due != "" && found == "":
-		line += " 📅 " + due
-	}
-	if TaskNorm(line) == "" {
-		return "", errors.New("text has no words")
-	}
-	return "- [ ] " + line, nil
 }
 
 // TasksHeading returns the heading below which a new task of a document belongs: the
@@ -462,4 +356,14 @@ func (e *Entry) Undated() string {
 		return e.Norm
 	}
 	return strings.TrimSpace(addedAnyRE().ReplaceAllString(e.Norm, ""))
+}
+
+// A section holds the properties that a heading gives to the entries below it.
+type section struct {
+	path                         []string
+	kind                         string // default type of the entries, or empty
+	tasks, followUps, commitment bool
+	recurs                       bool // its tasks do
+	hour, minute, second         int
+	clock                        bool
 }

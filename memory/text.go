@@ -2,11 +2,15 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"iter"
 	"slices"
 	"sort"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -296,12 +300,6 @@ func isBlankText(b []byte) bool {
 	return true
 }
 
-// LineStart returns the offset of a line, from 1, or the end of the file.
-func (d *Document) LineStart(line int) int { return d.lines.start(line) }
-
-// LineEnding returns the line ending of the first line, or a line feed.
-func (d *Document) LineEnding() []byte { return d.lineEnding(1) }
-
 // displayText returns a text of the source in its display form: LF line endings,
 // and replacement characters for invalid UTF-8 and NUL.
 func displayText(s string) string {
@@ -557,4 +555,289 @@ func unescapedIndex(s, mark string) int {
 		}
 	}
 	return -1
+}
+
+// IsDay reports whether s is a calendar day written YYYY-MM-DD.
+func IsDay(s string) bool {
+	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+var bom = []byte("\xEF\xBB\xBF")
+
+// bomLen returns the length of the byte order mark at the start of b, or 0.
+func bomLen(b []byte) int { return len(b) - len(bytes.TrimPrefix(b, bom)) }
+
+// Span is a range of bytes in a document's source, end exclusive.
+type Span struct{ Start, End int }
+
+// meansPrivate reports whether a value is that of a private visibility. Without an
+// attribute visibility, it is probably the value of a misspelled one.
+func meansPrivate(value string) bool { return Fold(value) == PrivateOnly.String() }
+
+func runLen[T string | []byte](b T, c byte) int {
+	n := 0
+	for n < len(b) && b[n] == c {
+		n++
+	}
+	return n
+}
+
+// FoldTag returns a tag in the form in which tags are compared: in lower case, and
+// without the selectors of the style of emojis, which some editors add.
+func FoldTag(tag string) string {
+	return strings.Map(func(r rune) rune {
+		if isEmojiStyle(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, tag)
+}
+
+// isEmojiStyle reports whether a character selects the style of the symbol before
+// it, text or emoji.
+func isEmojiStyle(r rune) bool { return r == '\ufe0e' || r == '\ufe0f' }
+
+// A lineRange is a range of 1-based lines, inclusive.
+type lineRange struct{ from, to int }
+
+func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
+
+// A privateRanges holds the lines that are private regardless of the attributes of
+// entries.
+type privateRanges struct {
+	from    int         // all lines from this one on; 0 for none
+	regions []lineRange // sorted, without common lines
+}
+
+func (p *privateRanges) overlaps(from, to int) bool {
+	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
+}
+
+// regionFrom returns the first region that ends on a line or below it, or an
+// empty one.
+func (p *privateRanges) regionFrom(line int) lineRange {
+	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
+	if i == len(p.regions) {
+		return lineRange{}
+	}
+	return p.regions[i]
+}
+
+// joinRegions sorts regions and joins those that have a line in common.
+func joinRegions(regions []lineRange) []lineRange {
+	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
+	merged := regions[:0]
+	for _, r := range regions {
+		if n := len(merged); n > 0 && r.from <= merged[n-1].to {
+			merged[n-1].to = max(merged[n-1].to, r.to)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged
+}
+
+func (p *privateRanges) hideFrom(line int) {
+	if p.from == 0 || line < p.from {
+		p.from = line
+	}
+}
+
+// unixText returns a copy of the source, of the same length, in which every
+// line ends with LF. If the source has no CR, the result shares its memory. NUL
+// characters stay, because they do not affect the structure.
+func unixText(src []byte) []byte {
+	if bytes.IndexByte(src, '\r') < 0 {
+		return src[:len(src):len(src)]
+	}
+	out := bytes.ReplaceAll(src, []byte("\r\n"), []byte(" \n"))
+	return bytes.ReplaceAll(out, []byte("\r"), []byte("\n"))
+}
+
+// spansFrom returns the spans that end behind an offset, of sorted spans without common
+// bytes.
+func spansFrom(spans []Span, at int) []Span {
+	for len(spans) > 0 && spans[0].End <= at {
+		spans = spans[1:]
+	}
+	return spans
+}
+
+// removeSpans appends to out a line that begins at start in the source, without the
+// spans in cuts, which are sorted.
+func removeSpans(out, line []byte, start int, cuts []Span) []byte {
+	at := 0
+	for _, c := range cuts {
+		if c.Start >= start+len(line) {
+			break
+		}
+		from, to := max(c.Start-start, at), min(c.End-start, len(line))
+		if from >= to {
+			continue
+		}
+		out, at = append(out, line[at:from]...), to
+		if from > 0 && line[from-1] == ' ' && to < len(line) && line[to] == ' ' {
+			at++
+		}
+	}
+	return append(out, line[at:]...)
+}
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+const idDigits = 10
+
+// hashID returns the derived id for a hash input.
+func hashID(b []byte) string {
+	sum := sha256.Sum256(b)
+	var out [16]byte
+	idEncoding.Encode(out[:], sum[:10])
+	return "~" + string(out[:idDigits])
+}
+
+// textWords returns the words of a text, separated by white space or byte order
+// marks.
+func textWords(text string) []string {
+	return strings.FieldsFunc(joinWideBreaks(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+}
+
+// wideBreak matches a line break after Chinese or Japanese punctuation, whose
+// wide glyph includes the space.
+var wideBreak = lazyregexp.New(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
+
+// joinWideBreaks returns a text without the line breaks that need no space in their
+// place.
+func joinWideBreaks(text string) string {
+	if !strings.ContainsAny(text, "\r\n") {
+		return text
+	}
+	return wideBreak().ReplaceAllString(text, "$1")
+}
+
+// dedent removes the common leading white space of lines.
+func dedent(lines []string) []string {
+	indent := -1
+	for _, l := range lines {
+		if n := len(l) - len(strings.TrimLeft(l, " \t")); n < len(l) && (indent < 0 || n < indent) {
+			indent = n
+		}
+	}
+	if indent <= 0 {
+		return lines
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l[min(indent, len(l)):]
+	}
+	return out
+}
+
+// listMarker returns the marker at the start of a list item, or an empty
+// string.
+func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)], " \t") }
+
+// Done tasks without boxes begin with a check mark. The emoji may be followed
+// by a variation selector.
+const (
+	checkMark  = "✅"
+	emojiStyle = "\ufe0f"
+)
+
+// trimBlank returns lines without leading and trailing blank lines.
+func trimBlank(lines []string) []string {
+	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
+	for len(lines) > 0 && empty(lines[0]) {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && empty(lines[len(lines)-1]) {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// An Edit replaces the bytes of a span of a text. An empty span inserts.
+type Edit struct {
+	Span Span
+	New  []byte
+}
+
+// Splice returns a copy of source with edits applied. The edits may be in any
+// order. Edits at the same position are applied in the given order, insertions
+// first. If edits overlap or lie outside the source, Splice returns an error.
+func Splice(source []byte, edits []Edit) ([]byte, error) {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),
+			cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
+	})
+	out, at := make([]byte, 0, len(source)), 0
+	for _, e := range edits {
+		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(source) {
+			return nil, fmt.Errorf("two changes overlap at byte %d", e.Span.Start)
+		}
+		out = append(append(out, source[at:e.Span.Start]...), e.New...)
+		at = e.Span.End
+	}
+	return append(out, source[at:]...), nil
+}
+
+// HeadingLine returns a section name from a client as one line.
+func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// oneLine joins the lines of a text into one.
+func oneLine(s string) string { return strings.Join(strings.Fields(joinWideBreaks(s)), " ") }
+
+// isSpaceless reports whether a character belongs to a script that is written
+// without spaces between words.
+func isSpaceless(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) || r == 'ー'
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// countCommon returns the number of words in both sets.
+func countCommon(a, b map[string]bool) (n int) {
+	for word := range a {
+		if b[word] {
+			n++
+		}
+	}
+	return n
+}
+
+// wordSet returns the set of words of a text. Each character of a script
+// without spaces counts as a word.
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	text = Fold(text)
+	for from := 0; from < len(text); {
+		r, n := utf8.DecodeRuneInString(text[from:])
+		end := from + n
+		switch {
+		case isSpaceless(r):
+			set[text[from:end]] = true
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			rest := strings.IndexFunc(text[from:],
+				func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || isSpaceless(r) })
+			end = len(text)
+			if rest >= 0 {
+				end = from + rest
+			}
+			set[text[from:end]] = true
+		}
+		from = end
+	}
+	return set
+}
+
+// FenceOf returns the fence with which a line begins, or "".
+func FenceOf(line string) string {
+	if n := max(runLen(line, '`'), runLen(line, '~')); n > 2 {
+		return line[:n]
+	}
+	return ""
 }

@@ -148,33 +148,6 @@ func addedDate(lead string) string {
 	return day
 }
 
-// ClockHeading returns the heading of a note: the time of day and, if there is
-// one, the topic. The time has the format of the last heading with a time, or
-// 12 hours with AM and PM if there is none.
-func (d *Document) ClockHeading(at time.Time, topic string) string {
-	format := "3:04 PM"
-	if d != nil && d.fullClock() {
-		format = "15:04"
-	}
-	s := at.Format(format)
-	topic = HeadingText(topic)
-	if topic != "" {
-		s += " - " + topic
-	}
-	return s
-}
-
-// fullClock reports whether the last heading with a time of day uses 24 hours.
-func (d *Document) fullClock() bool {
-	for _, h := range slices.Backward(d.Headings) {
-		if _, _, _, ok := headingClock(h.Text); ok {
-			g := clockRE().FindStringSubmatch(strings.TrimLeft(h.Text, " \t*_"))
-			return g[4] == ""
-		}
-	}
-	return false
-}
-
 // ParseClock parses a time of day, such as 10:30 AM or 22:30, and reports
 // whether s is one.
 func ParseClock(s string) (hour, minute int, ok bool) {

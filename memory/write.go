@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Client-supplied text is data: it becomes one block of a file and must not
@@ -102,25 +100,6 @@ func HeadingText(text string) string {
 		words[n] = `\` + words[n]
 	}
 	return strings.Join(words, " ")
-}
-
-// textWords returns the words of a text, separated by white space or byte order
-// marks.
-func textWords(text string) []string {
-	return strings.FieldsFunc(joinWideBreaks(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
-}
-
-// wideBreak matches a line break after Chinese or Japanese punctuation, whose
-// wide glyph includes the space.
-var wideBreak = lazyregexp.New(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
-
-// joinWideBreaks returns a text without the line breaks that need no space in their
-// place.
-func joinWideBreaks(text string) string {
-	if !strings.ContainsAny(text, "\r\n") {
-		return text
-	}
-	return wideBreak().ReplaceAllString(text, "$1")
 }
 
 // ListItem returns client-supplied text as one list item. Its lines, without
@@ -626,24 +605,6 @@ func fencedContent(s string) (string, bool) {
 	return strings.Join(lines[1:len(lines)-1], "\n"), true
 }
 
-// dedent removes the common leading white space of lines.
-func dedent(lines []string) []string {
-	indent := -1
-	for _, l := range lines {
-		if n := len(l) - len(strings.TrimLeft(l, " \t")); n < len(l) && (indent < 0 || n < indent) {
-			indent = n
-		}
-	}
-	if indent <= 0 {
-		return lines
-	}
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = l[min(indent, len(l)):]
-	}
-	return out
-}
-
 // Summary returns the summary of the file, or "" if it has none or the view may
 // not read it.
 func (d *Document) Summary(v View) string {
@@ -651,40 +612,6 @@ func (d *Document) Summary(v View) string {
 		return ""
 	}
 	return d.Front.Summary
-}
-
-// Prefixes of the attribute source for entries not written by or for the
-// subject: texts from a public context, and texts from a topic, which any
-// client that knows the topic's name can write to.
-const (
-	PublicSource = "public:"
-	TopicSource  = "ntfy:"
-)
-
-// An Author is the origin of an entry or of a session's summary, as its
-// attributes source and written_by record it.
-type Author struct {
-	Source string `json:"source,omitempty"`
-	By     string `json:"by,omitempty"` // subject of the author; empty if the text is its subject's own
-}
-
-// Untrusted reports whether a text was written in public, through a topic, or by
-// a subject that is neither the subject of the text nor one of the view's. The
-// zero View is that of an anonymous caller.
-func (a Author) Untrusted(v View) bool {
-	return IsUntrustedSource(a.Source) || a.By != "" && !slices.Contains(v.subjects, a.By)
-}
-
-// Author returns the author of the entry.
-func (e *Entry) Author() Author { return Author{e.Source, e.By} }
-
-// Author returns the author of the summary.
-func (f *Front) Author() Author { return Author{f.Source, f.By} }
-
-// IsUntrustedSource reports whether a source attribute names a source other than the
-// subject.
-func IsUntrustedSource(source string) bool {
-	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }
 
 // A Summary is a line that summarizes a subject, in its profile.md, one of its
@@ -703,14 +630,6 @@ type Summary struct {
 	Attributes map[string]string // other attributes
 }
 
-// Section names of summaries. Public and private summaries need separate
-// headings, because a heading above private lines must not become visible
-// through a public line.
-const (
-	privateSummaries = "Summaries"
-	publicSummaries  = "Public summaries"
-)
-
 // SummaryPath returns the path of the file for the summaries of a subject: of its
 // project if that is not empty, else of its conversations with a contact if that
 // is not empty, else of the subject itself.
@@ -724,16 +643,6 @@ func SummaryPath(subject, project, contact string) string {
 		name = "contacts/" + sanitizeName(contact, func(name string) bool { return name != contact }) + ".md"
 	}
 	return longtermsDir + "/" + SubjectDir(subject) + "/" + name
-}
-
-// IsSummary reports whether an entry of a file of keyed items is a summary,
-// which means that it has evidence and is in a section of summaries.
-func (e *Entry) IsSummary() bool { return len(e.Evidence) > 0 && e.inSummaries() }
-
-func (e *Entry) inSummaries() bool {
-	return slices.ContainsFunc(e.Sections, func(s string) bool {
-		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)
-	})
 }
 
 // SummaryText returns the text of a summary, without its title.
@@ -781,3 +690,43 @@ func (s *Summary) Matches(e *Entry) bool {
 	return e.Block == Item && e.Norm == normText(s.itemLine()) && e.Partition.Visibility == s.Visibility &&
 		slices.Equal(e.Evidence, s.Evidence)
 }
+
+// NewTask returns client-supplied text as an open task with a due date, which may be
+// empty. It returns an error if the text is not that of one task, or if a due date is
+// given and the text contains another one.
+func NewTask(text, due string) (string, error) {
+	line := escapeEnd(strings.Join(textWords(text), " "))
+	_, fields := cutTaskFields(line)
+	switch found := fields.due; {
+	case due != "" && found != "" && found != due:
+		return "", fmt.Errorf("text contains another due date, %s", found)
+	case due != "" && found == "":
+		line += " 📅 " + due
+	}
+	if TaskNorm(line) == "" {
+		return "", errors.New("text has no words")
+	}
+	return "- [ ] " + line, nil
+}
+
+// hasPercentComment reports whether a text contains a comment of Obsidian outside
+// code, as written or on one line.
+func hasPercentComment(text string) bool {
+	if strings.Count(text, string(percentMark)) < 2 {
+		return false
+	}
+	return slices.ContainsFunc([]string{"\n" + text, strings.Join(textWords(text), " ")},
+		func(s string) bool { return new(Layout).Parse("a.md", []byte(s), Meta{}).percent })
+}
+
+// Errors of [Document.Rewrite].
+var (
+	// ErrText reports that the text is invalid for the file, regardless of the
+	// rest of the file.
+	ErrText = errors.New("the text cannot be written")
+	// ErrMasked reports that the text changes a part of a line with masked
+	// text, or contains such a line in a different place.
+	ErrMasked = errors.New("redacted text would be lost")
+	// ErrUnwritable reports that the file must not be written in its current state.
+	ErrUnwritable = errors.New("the file cannot be written")
+)

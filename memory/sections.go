@@ -1,10 +1,8 @@
 package memory
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,67 +19,6 @@ type insertionPoint struct {
 	path     []string  // suffix of the section path of the inserted entries
 	texts    []*Document
 	verbatim bool // the texts keep their markers and indentations
-}
-
-// parseSingle parses a text that must be exactly one entry. The returned
-// document has LF line endings and no blank lines around the entry.
-func (w *passAttempt) parseSingle(text string) (*Document, error) {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	lines := trimBlank(strings.Split(text, "\n"))
-	one := w.parse([]byte(strings.Join(lines, "\n")))
-	switch {
-	case one == nil:
-		return nil, ErrStopped
-	case one.Unsound:
-		return nil, fmt.Errorf("invalid text for a file: %s", one.WhyUnsound())
-	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 ||
-		one.Entries[0].EndLine != len(lines):
-		return nil, errors.New("text is not exactly one paragraph, list item or other block")
-	}
-	return one, nil
-}
-
-// insertTexts finds the insertion points of the texts and adds their edits.
-func (w *passAttempt) insertTexts() error {
-	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := insertionPoint{line: w.d.bodyLine() - 1, beside: i, gap: w.d.headingGap()}
-		if i >= 0 {
-			if c := w.entries[i]; c != nil && c.remove {
-				return fmt.Errorf("cannot insert below a removed entry; replace the entry")
-			}
-			e := &w.d.Entries[i]
-			s.line, s.path, s.heading = e.EndLine, e.Sections, e.Block == EmptyHeading
-		}
-		var err error
-		s.texts, err = w.each(w.below[i])
-		if err != nil {
-			return err
-		}
-		w.addInsertion(s)
-	}
-	for _, section := range w.sections {
-		texts, err := w.each(section.texts)
-		if err != nil {
-			return err
-		}
-		d := w.d
-		shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
-		var s insertionPoint
-		switch {
-		case section.atEnd:
-			s, err = d.newSection(section.path, shown)
-		case section.verbatim && len(section.path) == 0:
-			s = d.endOfTop()
-		default:
-			s, err = d.endOf(section.path, shown)
-		}
-		if err != nil {
-			return err
-		}
-		s.texts, s.gap, s.verbatim = texts, d.headingGap(), section.verbatim
-		w.addInsertion(s)
-	}
-	return nil
 }
 
 // newSection returns the insertion point at the end of the file, with the
@@ -103,98 +40,6 @@ func (d *Document) underPrivateTitle() bool {
 		}
 	}
 	return false
-}
-
-// each parses texts, each alone.
-func (w *passAttempt) each(texts []string) (list []*Document, err error) {
-	for _, text := range texts {
-		one, err := w.parseSingle(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
-	}
-	return list, nil
-}
-
-func (w *passAttempt) addInsertion(s insertionPoint) {
-	w.insertPoints = append(w.insertPoints, s)
-	w.editList = append(w.editList, w.insertionEdit(&s))
-}
-
-// insertionEdit returns the edit for an insertion point. It adds as many blank
-// lines around the text as the file has at similar places.
-func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
-	d := w.d
-	end := d.lineEnding(max(s.line, 1))
-	at := max(d.lines.start(s.line+1), bomLen(d.Source))
-	var b bytes.Buffer
-	unended := s.line > 0 && s.line == d.lines.count() && !d.hasEnding(s.line)
-	if unended {
-		b.Write(end)
-	}
-	blankLines := func(n int) { b.Write(bytes.Repeat(end, n)) }
-	lines := func(text string) {
-		for line := range strings.SplitSeq(text, "\n") {
-			b.WriteString(line)
-			b.Write(end)
-		}
-	}
-	before := -1 // the entry above, or -1
-	var above *Entry
-	if s.beside >= 0 {
-		before, above = s.beside, &d.Entries[s.beside]
-	}
-	heading, indent := s.heading, 0
-	if above != nil {
-		indent = indentation(d.line(above.Line))
-	}
-	for i, h := range s.headings {
-		if i > 0 || s.line > 0 && !d.blankLine(s.line) {
-			blankLines(1)
-		}
-		lines(strings.Repeat("#", h.Level) + " " + h.Text)
-		heading, before, above = true, -1, nil
-	}
-	for i, one := range s.texts {
-		e := &one.Entries[0]
-		switch {
-		case heading:
-			blankLines(max(s.gap, w.minGap))
-		case i == 0 && s.line == 0 && len(s.headings) == 0:
-		case above != nil && above.Block == Item && e.Block == Item:
-			blankLines(max(d.listGap(before), w.minGap))
-		default:
-			blankLines(1)
-		}
-		text := string(one.Source)
-		if !s.verbatim {
-			like := before
-			if like >= 0 && d.wouldBePublic(e) && d.Entries[like].Partition.Visibility != PublicOK {
-				like = -1 // a number would reveal those of private items
-			}
-			text = d.adaptItem(text, like, i)
-		} else if above != nil && above.Block == Item && indentation(text) > indent {
-			lines(emptyComment + "\n") // otherwise the item would belong to the one above
-		}
-		lines(text)
-		heading, above, indent = false, e, indentation(text)
-	}
-	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
-		follows := d.entryAt(next)
-		switch {
-		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
-			blankLines(max(d.listGap(s.beside), w.minGap))
-		case above.Block == Item && follows < 0 && d.headingAt(next) && w.minGap == 0 && len(s.headings) == 0:
-		default:
-			blankLines(1)
-		}
-	}
-	text := b.Bytes()
-	if unended {
-		text = bytes.TrimSuffix(text, end)
-	}
-	return Edit{Span{at, at}, text}
 }
 
 // emptyComment separates two lists.
@@ -296,47 +141,6 @@ func (d *Document) adaptItem(text string, beside, nth int) string {
 // inside the document.
 func (d *Document) wouldBePublic(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
-}
-
-// listMarker returns the marker at the start of a list item, or an empty
-// string.
-func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)], " \t") }
-
-// replaceEntry adds the edit that replaces an entry with a text. If the text
-// has no attribute comment, replaceEntry keeps the one of the entry.
-func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
-	d, e := w.d, &w.d.Entries[i]
-	if len(c.tasks)+len(c.attributes) > 0 {
-		return fmt.Errorf("line %d: a replaced entry cannot have other changes", e.Line)
-	}
-	one, err := w.parseSingle(c.replace)
-	if err != nil {
-		return err
-	}
-	if inserted := &one.Entries[0]; inserted.Comment.End == 0 && e.Comment.End > 0 {
-		comment := string(d.comment(e))
-		text := string(one.Source)
-		if at := inserted.lead; at > 0 {
-			text = text[:at] + " " + comment + text[at:]
-		} else {
-			edit := one.commentBelow(inserted, comment)
-			text = text[:edit.Span.Start] + string(edit.New) + text[edit.Span.End:]
-		}
-		one, err = w.parseSingle(text)
-		if err != nil {
-			return err
-		}
-	}
-	w.replacements[i] = one
-	text := string(one.Source)
-	if e.Block == Item {
-		text = d.adaptItem(text, i, -1)
-	}
-	text = strings.ReplaceAll(text, "\n", string(d.lineEnding(e.Line)))
-	start := max(e.Span.Start, bomLen(d.Source))
-	end := start + len(trimEnding(d.Source[start:e.Span.End]))
-	w.editList = append(w.editList, Edit{Span{start, end}, []byte(text)})
-	return nil
 }
 
 // An outlineNode is a heading or an entry, in line order. An empty heading is both: it
@@ -545,3 +349,22 @@ func (d *Document) lastLine(line int) int {
 func (d *Document) entryUpTo(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.EndLine == line })
 }
+
+// isPublicNode reports whether every reader of a document's public text sees a
+// heading or an entry.
+func (d *Document) isPublicNode(p *outlineNode) bool {
+	if p.entry >= 0 {
+		return d.Entries[p.entry].Partition.Visibility == PublicOK
+	}
+	return d.publicBelow[p.heading] && !d.privateLines.overlaps(p.from, p.to)
+}
+
+// isDayTitle reports whether a heading is the title of a day's file. Such a title
+// contains no more than the file's path.
+func (d *Document) isDayTitle(p *outlineNode) bool {
+	day, title := d.Place.Day, p.path[len(p.path)-1]
+	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
+}
+
+// shortTermTitle follows the day in the title of a session's file.
+const shortTermTitle = " Short-Term Memory"

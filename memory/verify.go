@@ -1,0 +1,270 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// errMismatch reports that an edited document differs from the intended result.
+var errMismatch = errors.New("not changed")
+
+// newMismatch returns an errMismatch for a line of the original document, 0 for none.
+func newMismatch(line int, problem string) error {
+	if line > 0 {
+		problem = fmt.Sprintf("the text at line %d %s", line, problem)
+	}
+	return fmt.Errorf("%w: %s", errMismatch, problem)
+}
+
+// checkResult compares the parsed result with the intended one. Each piece of the
+// original must exist unchanged or changed as requested, each new piece must be
+// at its insertion point, and there must be no other pieces.
+func (w *passAttempt) checkResult(next *Document) error {
+	if next.Unsound {
+		return newMismatch(0, "the file would be damaged: "+next.WhyUnsound())
+	}
+	if err := w.checkFront(next); err != nil {
+		return err
+	}
+	if err := w.checkHidden(next); err != nil {
+		return err
+	}
+	list := next.outline(false)
+	take := func() *outlineNode {
+		if len(list) == 0 {
+			return &outlineNode{entry: -1, heading: -1, path: []string{""}}
+		}
+		defer func() { list = list[1:] }()
+		return &list[0]
+	}
+	spots := slices.Clone(w.insertPoints)
+	slices.SortStableFunc(spots, func(a, b insertionPoint) int { return a.line - b.line })
+	end := outlineNode{from: w.d.lines.count() + 1, entry: -1, heading: -1}
+	for _, p := range append(w.d.outline(false), end) {
+		for ; len(spots) > 0 && spots[0].line < p.from; spots = spots[1:] {
+			for _, h := range spots[0].headings {
+				if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
+					return newMismatch(0, fmt.Sprintf("%q cannot be a heading", h.Text))
+				}
+			}
+			for _, one := range spots[0].texts {
+				if err := checkInsertedEntry(&one.Entries[0], next, take(), spots[0].path); err != nil {
+					return err
+				}
+			}
+		}
+		if p.entry < 0 && (p.heading < 0 || w.droppedHeadings[p.heading]) ||
+			p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
+			continue
+		}
+		if err := w.checkNode(&p, next, take()); err != nil {
+			return err
+		}
+	}
+	if len(list) > 0 {
+		return newMismatch(0, "an extra entry would appear at line "+fmt.Sprint(list[0].from))
+	}
+	return nil
+}
+
+// checkInsertedEntry compares an entry with the text that was inserted for it.
+func checkInsertedEntry(want *Entry, next *Document, q *outlineNode, path []string) error {
+	if q.entry < 0 {
+		return newMismatch(0, "the new text would not be a separate entry")
+	}
+	e := &next.Entries[q.entry]
+	switch {
+	case e.Block != want.Block || e.Norm != want.Norm || !maps.Equal(e.Attributes, want.Attributes):
+		return newMismatch(0, "the new text would merge with other text, or be parsed differently here")
+	case len(e.Sections) < len(path) ||
+		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path, SameSection):
+		return newMismatch(0, "the new text would be in another section")
+	}
+	for i, t := range want.Tasks {
+		if i >= len(e.Tasks) || e.Tasks[i].State != t.State || e.Tasks[i].Norm != t.Norm {
+			return newMismatch(0, "the tasks of the new text would be parsed differently here")
+		}
+	}
+	return nil
+}
+
+// checkNode compares a heading or an entry with its original.
+func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) error {
+	d := w.d
+	if p.level != q.level {
+		return newMismatch(p.from, "would merge with other text")
+	}
+	if p.level > 0 && (p.entry < 0 || q.entry < 0) {
+		return w.checkHeading(p, next, q)
+	}
+	if q.entry < 0 {
+		return newMismatch(p.from, "would be lost")
+	}
+	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], w.entries[p.entry]
+	if c == nil {
+		c = &entryChange{}
+	}
+	if one := w.replacements[p.entry]; one != nil {
+		if err := checkInsertedEntry(&one.Entries[0], next, q, a.Sections); err != nil {
+			return err
+		}
+		public := one.Entries[0].Attributes["visibility"] == PublicOK.String()
+		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !public {
+			return newMismatch(p.from, "would have more readers")
+		}
+		return nil
+	}
+	return w.checkEntry(a, b, c)
+}
+
+// checkHeading compares a heading with its original. Each of the two may be an
+// empty heading, which is an entry. That difference alone must not make the
+// heading public.
+func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNode) error {
+	switch {
+	case !slices.Equal(p.path, q.path):
+		return newMismatch(p.from, "would be parsed differently")
+	case next.isPublicNode(q) && !w.d.isPublicNode(p) && !w.d.isDayTitle(p):
+		return newMismatch(p.from, "would have more readers")
+	}
+	return nil
+}
+
+// meaning is the content of an entry that only a requested change may change.
+type meaning struct {
+	block              Block
+	norm, title, added string
+	sections, tags     []string
+	attributes         map[string]string
+	links              []Link
+	tasks              []Task
+}
+
+// meaningOf returns the meaning of an entry. Without marks, it ignores check marks at
+// the start.
+func meaningOf(e *Entry, marks bool) meaning {
+	m := meaning{e.Block, e.Norm, e.Title, e.Added, e.Sections, e.Tags, map[string]string{}, nil, nil}
+	maps.Copy(m.attributes, e.Attributes)
+	if !marks {
+		s, _ := strings.CutPrefix(e.Norm, checkMark)
+		m.norm, m.title, m.added = strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " "), "", ""
+	}
+	for _, l := range e.Links {
+		m.links = append(m.links, Link{Text: l.Text, Target: l.Target, Anchor: l.Anchor})
+	}
+	for _, t := range e.Tasks {
+		m.tasks = append(m.tasks, Task{State: t.State, Norm: t.Norm, ID: t.ID, Under: t.Under, Parent: t.Parent,
+			InTasks: t.InTasks, FollowUp: t.FollowUp, isEntry: t.isEntry})
+	}
+	return m
+}
+
+// checkEntry compares an entry with its original, apart from the requested
+// changes.
+func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
+	marks := true
+	for i := range c.tasks {
+		marks = marks && a.Tasks[i].Box.End > a.Tasks[i].Box.Start
+	}
+	want, got := meaningOf(a, marks), meaningOf(b, marks)
+	for _, x := range c.attributes {
+		want.attributes[x.Key] = x.Value
+		if x.Value == "" {
+			delete(want.attributes, x.Key)
+		}
+	}
+	if w.changesField("tags") {
+		want.tags = got.tags
+	}
+	for i := range want.tasks {
+		if state, ok := c.tasks[i]; ok {
+			want.tasks[i].State = state
+		}
+		if i < len(got.tasks) && want.tasks[i].isEntry && a.Attributes["id"] != b.Attributes["id"] {
+			want.tasks[i].ID = got.tasks[i].ID
+		}
+	}
+	if !reflect.DeepEqual(want, got) || len(c.tasks)+len(c.attributes) == 0 && a.Text != b.Text {
+		return newMismatch(a.Line, "would have another meaning")
+	}
+	return w.checkReaders(a, b, c)
+}
+
+// checkReaders compares the readers of an entry with those of its original.
+func (w *passAttempt) checkReaders(a, b *Entry, c *entryChange) error {
+	allowed := w.changesField("visibility") || w.changesField("subject_id")
+	for _, x := range c.attributes {
+		if x.Key != "visibility" {
+			continue
+		}
+		allowed = true
+		if v := ParseVisibility(x.Value); x.Value != "" && b.Partition.Visibility != v {
+			return newMismatch(a.Line, "would stay private despite the attribute visibility")
+		} else if x.Value != "" && v == PublicOK {
+			return nil
+		}
+	}
+	if b.Partition != a.Partition && (!allowed || !narrowsReaders(a.Partition, b.Partition)) {
+		return newMismatch(a.Line, "would have different readers")
+	}
+	return nil
+}
+
+func (w *passAttempt) changesField(key string) bool {
+	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
+}
+
+// narrowsReaders reports whether every reader of to is also a reader of from.
+func narrowsReaders(from, to Partition) bool {
+	return from.Visibility == PublicOK && (from.Owner == "" || from.Owner == to.Owner)
+}
+
+// checkFront compares the frontmatter with the intended one, field by field.
+func (w *passAttempt) checkFront(next *Document) error {
+	d := w.d
+	want := slices.Clone(d.Front.Fields)
+	for _, c := range w.fields {
+		i := slices.IndexFunc(want, func(f Field) bool { return f.Key == c.key })
+		if i < 0 {
+			i, want = len(want), append(want, Field{Key: c.key})
+		}
+		want[i].Value = c.value
+	}
+	same := slices.EqualFunc(want, next.Front.Fields, func(a, b Field) bool {
+		return a.Key == b.Key && reflect.DeepEqual(a.Value, b.Value)
+	})
+	switch {
+	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
+		return newMismatch(0, "the frontmatter would have wrong values")
+	case next.Own != d.Own && !narrowsReaders(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
+		return newMismatch(0, "the file would have different readers")
+	}
+	return nil
+}
+
+// checkHidden verifies that the text that is not indexed is unchanged, apart
+// from that of removed and replaced entries.
+func (w *passAttempt) checkHidden(next *Document) error {
+	texts := func(d *Document, removed []lineRange) (list []string) {
+		for _, s := range d.Hidden {
+			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
+			text := string(trimEnding(d.Source[s.Start:s.End]))
+			if text != emptyComment && !slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) }) {
+				list = append(list, text)
+			}
+		}
+		return list
+	}
+	removed := slices.Clone(w.removedLines)
+	for i := range w.replacements {
+		removed = append(removed, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
+	}
+	if !slices.Equal(texts(w.d, removed), texts(next, nil)) {
+		return newMismatch(0, "comments or generated text would be parsed differently")
+	}
+	return nil
+}
