@@ -149,7 +149,7 @@ func (u *Undoer) UndoSince(ctx context.Context, since time.Time, selects func(*j
 }
 
 func (u *Undoer) undoRecords(ctx context.Context, groups map[string]bool, dry bool) []UndoResult {
-	all := u.Writer.Journal.List(time.Time{}, "", 0)
+	all := u.Writer.Journal.ListAll(time.Time{}, "", 0)
 	records := slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] })
 	p := &undoPlan{writer: u.Writer, failed: map[string]bool{}, errs: map[string]error{}}
 	p.selectRecords(records)

@@ -40,8 +40,8 @@ func (m adminOps) erase(ctx context.Context, c Call, e erasure, remove func()) (
 			return "", api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
 		}
 	}
-	failed := m.eraseCopies(ctx, e)
 	newest, concerns := m.Writer.Journal.Newest(), e.concerns
+	failed := m.eraseCopies(ctx, e)
 	remove()
 	e.concerns = func(r journal.Record) bool { return r.ID > newest && concerns(r) }
 	failed = errors.Join(failed, m.eraseCopies(ctx, e), m.purgeIndex(ctx))
