@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
@@ -103,7 +104,7 @@ func (o *overwritten) copyRemoved(path string, doc *memory.Document) {
 // find records the entries that changes of a file wrote, newest first, and that are
 // missing now. If only is not nil, it limits the entries.
 func (o *overwritten) find(path string, changes []journal.Record, only map[string]bool) {
-	present, ok := o.present(path)
+	present, front, ok := o.present(path)
 	if !ok {
 		return
 	}
@@ -113,17 +114,20 @@ func (o *overwritten) find(path string, changes []journal.Record, only map[strin
 		if err != nil || r.FilePath() != path {
 			continue
 		}
-		was, is := o.norms(path, before), o.norms(path, after)
-		for norm := range is {
-			if !r.Automatic && r.State == journal.StateDone && !present[norm] && !was[norm] && (only == nil || only[norm]) {
-				found = append(found, lostEntry{path, r.ID, norm})
+		replaced := map[string]bool{}
+		for _, h := range diff.Hunks(before, after) { // large files would take long to parse
+			if r.Before != "" && h.Line <= front {
+				continue // a key of the frontmatter
+			}
+			maps.Copy(replaced, o.norms(path, h.Old))
+			for norm := range o.norms(path, h.New) {
+				if !r.Automatic && r.State == journal.StateDone && !present[norm] && !replaced[norm] &&
+					(only == nil || only[norm]) {
+					found = append(found, lostEntry{path, r.ID, norm})
+				}
 			}
 		}
-		for norm := range was {
-			if !is[norm] {
-				present[norm] = true // removed or replaced by this change
-			}
-		}
+		maps.Copy(present, replaced) // removed or replaced by this change
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,21 +139,27 @@ func (o *overwritten) find(path string, changes []journal.Record, only map[strin
 	}
 }
 
-// present returns the entries of a file and its copies. It reports false if the file
-// cannot be read.
-func (o *overwritten) present(path string) (norms map[string]bool, ok bool) {
+// present returns the entries of a file and its copies, and the last line of the
+// frontmatter. It reports false if the file cannot be read.
+func (o *overwritten) present(path string) (norms map[string]bool, front int, ok bool) {
 	norms = map[string]bool{}
 	for i, p := range append([]string{path}, o.copies.before(path, "\xff")...) {
 		file, err := o.files.Read(p)
 		if err != nil && i == 0 {
-			return nil, false
+			return nil, 0, false
 		}
-		maps.Copy(norms, o.norms(path, file.Data))
+		d := o.layout.Parse(path, file.Data, memory.Meta{})
+		if i == 0 && d.Front.Present {
+			front = strings.Count(string(file.Data[:d.Front.Span.End]), "\n")
+		}
+		for i := range d.Entries {
+			norms[d.Entries[i].Norm] = true
+		}
 	}
-	return norms, true
+	return norms, front, true
 }
 
-// norms returns the entries of a version of a file.
+// norms returns the entries of a part of a file.
 func (o *overwritten) norms(path string, text []byte) map[string]bool {
 	norms, d := map[string]bool{}, o.layout.Parse(path, text, memory.Meta{})
 	for i := range d.Entries {
@@ -164,7 +174,7 @@ func (o *overwritten) problems(add func(path, code, message string)) {
 	defer o.mu.Unlock()
 	missing := map[string][]lostEntry{}
 	o.lost = slices.DeleteFunc(o.lost, func(e lostEntry) bool {
-		present, ok := o.present(e.path)
+		present, _, ok := o.present(e.path)
 		if r, err := o.journal.Get(e.id); !ok || present[e.norm] || err != nil || r.Forgotten {
 			return true
 		}
