@@ -85,8 +85,8 @@ export function reader(element) {
       ? isHeading(b.element) && slug(b.element.textContent) === hit.anchor.toLowerCase() : hit.line && b.to >= hit.line))];
     target?.select();
     if (focus) target?.focus();
-    if (scroll >= 0) element.scrollTop = scroll;
-    else target?.scrollIntoView({ block: "nearest" });
+    // Without scrolling the page: a column scrolls itself, and a page of one file when its entry has the focus.
+    element.scrollTop = scroll >= 0 ? scroll : (target?.offsetTop ?? 0) - element.clientHeight / 3;
   }
 
   /** view returns the element of a block. Its select shows what can be done with it. */
