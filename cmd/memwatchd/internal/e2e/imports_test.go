@@ -109,7 +109,8 @@ var openers = map[string]string{
 	"watcher/sync.go":         "cookies, in a directory of the state",
 	"watcher/system_linux.go": "the kernel's limit of watches",
 	"ipc/listener.go":         "sockets",
-	"internal/share/":         "the record of published entries, in a directory of the state",
+	"internal/ops/erase.go":   "the file of pending erasures, in a directory of the state",
+	"internal/ops/context.go": "the directory of an agent, for its project",
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the

@@ -92,7 +92,7 @@ func (c *chores) writes() []string {
 	c.must("journal", owner.with(fields{"limit": 100}), &a)
 	paths := []string{}
 	for _, w := range a.Writes {
-		if !strings.Contains(w.Path, "sentinel") {
+		if !strings.Contains(w.Path, "sentinel") && w.Cause != "external" {
 			paths = append(paths, w.Path)
 		}
 	}
