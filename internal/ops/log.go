@@ -150,8 +150,7 @@ func (m writeOps) changeLog(ctx context.Context, c Call, cause string, list []wr
 }
 
 func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
-	var there []int    // for each block the index of the entry that contains it, or -1
-	var texts []string // the appended blocks
+	var there []int // for each block the index of the entry that contains it, or -1
 	list := m.logTargets(c, l.at.Format(time.DateOnly), l.blocks[0].isPrivate())
 	after, err := m.changeLog(ctx, c, l.cause, list, func(path string) error {
 		for i := range l.blocks {
@@ -161,10 +160,11 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult,
 		}
 		return nil
 	}, func(doc *memory.Document, r *memory.Revision) bool {
-		there, texts = l.findBlocks(doc, c.View), nil
+		there = l.findBlocks(doc, c.View)
 		// The caller must not learn about the entries of a file of which it reads nothing.
 		heading := doc.For(c.View).ClockHeading(l.at, l.topic)
 		usual := m.typeBelow(doc, heading)
+		var texts []string
 		for i := range l.blocks {
 			if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
 				texts = append(texts, l.blocks[i].source(usual))
@@ -178,7 +178,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult,
 	if err != nil {
 		return nil, err
 	}
-	return l.locateBlocks(after, c.View, there, len(texts)), nil
+	return l.locateBlocks(after, c.View, there), nil
 }
 
 // finishBlock completes the attributes of a block, and chooses the form of its
@@ -233,32 +233,29 @@ func (l *logEdit) findBlocks(doc *memory.Document, v memory.View) []int {
 	return there
 }
 
-// locateBlocks returns the positions of the blocks in a view of the file. The fresh
-// ones are the last entries of the file.
-func (l *logEdit) locateBlocks(doc *memory.Document, v memory.View, there []int, fresh int) *logResult {
+// locateBlocks returns the positions of the blocks in a view of the file. Of entries with
+// the same text, it is the last one.
+func (l *logEdit) locateBlocks(doc *memory.Document, v memory.View, there []int) *logResult {
 	done := &logResult{lines: make([]int, len(l.blocks))}
 	known := doc.For(v)
 	if known == nil {
 		return done
 	}
 	shown := known.Shown(v)
-	next := len(doc.Entries) - fresh
 	for i := range l.blocks {
-		at := there[i]
-		switch first := slices.IndexFunc(l.blocks[:i], l.blocks[i].sameText); {
-		case at >= 0:
+		norm := l.blocks[i].entry.Norm
+		switch {
+		case there[i] >= 0:
 			done.already++
-		case first >= 0:
+			norm = doc.Entries[there[i]].Norm
+		case slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText):
 			done.already++
-			done.lines[i] = done.lines[first]
-			continue
-		default:
-			at, next = next, next+1
 		}
-		e := &doc.Entries[at]
-		// An entry has the same id in the view of the file.
-		if j := slices.IndexFunc(known.Entries, func(k memory.Entry) bool { return k.ID == e.ID }); j >= 0 {
-			done.path, done.lines[i] = doc.Place.Path, shown.Line(known.Entries[j].Line)
+		for _, e := range slices.Backward(known.Entries) {
+			if e.Norm == norm {
+				done.path, done.lines[i] = doc.Place.Path, shown.Line(e.Line)
+				break
+			}
 		}
 	}
 	return done
