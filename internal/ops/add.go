@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -295,54 +294,6 @@ func sourceAttribute(c Call, source string) string {
 		source = c.Fixed.Name
 	}
 	return memory.PublicSource + source
-}
-
-// author returns the author of an addition by the caller to a file.
-func (m readOps) author(c Call, doc *memory.Document, source string) memory.Author {
-	a := memory.Author{Source: sourceAttribute(c, source)}
-	if c.Scope.Subject != m.holder(c, doc.Own) {
-		a.By = c.Scope.Subject
-	}
-	return a
-}
-
-// holder returns the subject of a readable partition. What has no subject
-// belongs to the owner of the root.
-func (m readOps) holder(c Call, p memory.Partition) string {
-	return cmp.Or(c.View.SubjectOf(p), m.Owner)
-}
-
-// mayChange reports whether the caller may change a readable text of a file with the
-// given partition and author: everything in its inbox, if it has one; else in private its
-// subject may, anywhere else only the author.
-func (m readOps) mayChange(c Call, path string, p memory.Partition, a memory.Author) bool {
-	if dir := m.inbox(c); dir != "" {
-		return memory.Within(path, dir)
-	}
-	subjects, holder := c.View.Subjects(), m.holder(c, p)
-	if c.View.Private() && slices.Contains(subjects, holder) {
-		return true
-	}
-	return slices.Contains(subjects, cmp.Or(a.By, holder)) &&
-		(c.View.Private() || strings.HasPrefix(a.Source, memory.PublicSource))
-}
-
-// mayRevise reports whether the caller may change every entry that a revision
-// changes.
-func (m readOps) mayRevise(c Call, doc *memory.Document, r *memory.Revision) bool {
-	may := m.mayChangeEntry(c, doc.Place.Path)
-	for i := range r.Changed() {
-		if !may(&doc.Entries[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// mayChangeEntry returns a function that reports whether the caller may change an entry
-// of a file, all of which it can read.
-func (m readOps) mayChangeEntry(c Call, path string) func(*memory.Entry) bool {
-	return func(e *memory.Entry) bool { return m.mayChange(c, path, e.Partition, e.Author()) }
 }
 
 // visibilityAttribute returns the visibility attribute of an addition to a file that others
