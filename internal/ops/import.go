@@ -64,10 +64,15 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		return nil, api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
 	records, paths := m.decodeRecords(r, answer)
+	stems := map[string][]string{} // paths of imported files by path without suffix
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
-		name := path.Base(f.Path)
-		if list := paths[name[strings.LastIndexByte(name, '-')+1:]]; list != nil {
+		suffix := path.Base(f.Path)
+		suffix = suffix[strings.LastIndexByte(suffix, '-')+1:]
+		if list := paths[suffix]; list != nil {
 			*list = append(*list, f.Path)
+		}
+		if stem := strings.TrimSuffix(f.Path, suffix); strings.HasPrefix(stem, memory.ImportsDir+"/") {
+			stems[stem] = append(stems[stem], f.Path)
 		}
 	}
 	var pending []*importWrite
@@ -98,7 +103,7 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 			answer.Records = answer.Records[:i]
 			return answer, nil
 		default:
-			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], result, r.DryRun)
+			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], stems, result, r.DryRun)
 			if p != nil && err == nil {
 				pending = append(pending, p)
 				continue
@@ -247,9 +252,10 @@ type importWrite struct {
 
 // planImport returns the change that writes a record to its file: the one at a given
 // path that contains an earlier version, or a new one. It returns nil if nothing is
-// to be written, or was written already.
+// to be written, or was written already, also by an import of the same text from a file that
+// has moved.
 func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
-	result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
+	stems map[string][]string, result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
 	if record.Entries {
 		if err := m.resolveEvidence(ctx, c, record); err != nil {
 			return nil, err
@@ -286,6 +292,14 @@ func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Importe
 		if state := record.StateIn(m.Layout, file.Data, data); state != memory.ImportOther {
 			result.Path, result.State = known, importStates[state]
 			break
+		}
+	}
+	if result.Path == "" && record.Origin == "" {
+		for _, known := range stems[strings.TrimSuffix(record.Path(m.Location, true), record.Suffix())] {
+			if file, err := m.Writer.Vault.Read(known); err == nil && memory.SameImport(file.Data, data) {
+				result.Path, result.State = known, importUnchanged
+				break
+			}
 		}
 	}
 	if result.State == importUnchanged || result.State == importEdited {
