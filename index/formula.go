@@ -53,29 +53,6 @@ func (n *norms) saturate(tf float64, length uint32) float64 {
 	return tf * (n.k1 + 1) / (tf + n.k1*(1-n.b+n.b*float64(length)/n.average))
 }
 
-// saturations holds the factors for levels in entries of usual lengths, because two
-// divisions take longer than the rest of the formula.
-type saturations struct {
-	norms
-	known [len(levelTenths)][256]float64 // zero until it is needed
-}
-
-func (s *saturations) reset(n norms) {
-	s.norms = n
-	clear(s.known[:])
-}
-
-func (s *saturations) at(l level, length uint16) float64 {
-	if int(length) >= len(s.known[l]) {
-		return s.saturate(float64(levelTenths[l])/10, uint32(length))
-	}
-	f := &s.known[l][length]
-	if *f == 0 {
-		*f = s.saturate(float64(levelTenths[l])/10, uint32(length))
-	}
-	return *f
-}
-
 // freshness returns 1 for the present and 0.5 after one half-life.
 func freshness(now, t int64) float64 {
 	if t == noTime {

@@ -19,10 +19,8 @@ import (
 // the nearest entry behind more than a hundred others if it has none of the words.
 const (
 	fuseDepth = 200 // entries of each list whose scores are added
-	fuseKeep  = 10  // of the first ranks by words, entries with all words stay within as many
 
 	fuseMeaning = 0.4  // weight of the score by meaning; the one by words has 1
-	fuseVague   = 0.55 // in place of fuseMeaning if no entry has half of a short query
 	fuseMargin  = 0.01 // added to cosines, so that the last of the list has a score
 )
 
@@ -179,7 +177,6 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 	s.addScores(all)
 	s.placeSuccessors(all)
 	slices.SortFunc(all, s.compare)
-	s.keepComplete(all)
 	for _, c := range rest {
 		c.score *= all[len(all)-1].score / max(c.score, rest[0].score)
 		all = append(all, c)
@@ -195,7 +192,6 @@ func (s *search) addScores(all []candidate) {
 		return
 	}
 	meaning := s.meaningScores(all)
-	weight := s.meaningWeight(all)
 	mostWords, mostMeaning := 0.0, 0.0
 	for i, c := range all {
 		mostWords, mostMeaning = max(mostWords, s.meaning.ranks[c.entryKey].score), max(mostMeaning, meaning[i])
@@ -207,7 +203,7 @@ func (s *search) addScores(all []candidate) {
 			c.score = r.score / mostWords
 		}
 		if mostMeaning > 0 {
-			c.score += weight * meaning[i] / mostMeaning
+			c.score += fuseMeaning * meaning[i] / mostMeaning
 		}
 	}
 }
@@ -248,24 +244,6 @@ func (s *search) meaningScores(all []candidate) []float64 {
 		scores[i] = score * s.dateFactor(&entries[c.entry]) * s.weightOf(c.variant)
 	}
 	return scores
-}
-
-// meaningWeight returns the weight of the scores by meaning, given the candidates with
-// the best scores by words.
-func (s *search) meaningWeight(all []candidate) float64 {
-	most := 0.0
-	for i, t := range s.words.terms {
-		most += t.weight * s.idfs[i]
-	}
-	if len(s.words.list) > maxListed {
-		return fuseMeaning // in a long text, most words are beside the point
-	}
-	for _, c := range all {
-		if _, cells := s.cellOf(c); cells != nil && 2*float64(cells[c.entry].own) >= most {
-			return fuseMeaning
-		}
-	}
-	return fuseVague
 }
 
 // isClose reports whether a candidate is among the nearest of the readable texts. The
@@ -336,33 +314,5 @@ func (s *search) placeSuccessors(all []candidate) {
 	}
 	for i := range all {
 		place(i, 0)
-	}
-}
-
-// keepComplete moves entries with all words of the query that are among the first
-// fuseKeep by words back into the first fuseKeep, in place of the last others.
-func (s *search) keepComplete(all []candidate) {
-	isKept := func(c candidate) bool {
-		r := s.meaning.ranks[c.entryKey]
-		return r.words > 0 && r.words <= fuseKeep && s.containsAll(c)
-	}
-	for i := fuseKeep; i < len(all); i++ {
-		if !isKept(all[i]) {
-			continue
-		}
-		k := fuseKeep - 1
-		for k >= 0 && isKept(all[k]) {
-			k--
-		}
-		if k < 0 {
-			return
-		}
-		c := all[i]
-		c.score = all[fuseKeep-1].score
-		out := all[k]
-		copy(all[k:fuseKeep-1], all[k+1:fuseKeep])
-		copy(all[fuseKeep+1:i+1], all[fuseKeep:i])
-		out.score = min(out.score, c.score)
-		all[fuseKeep-1], all[fuseKeep] = c, out
 	}
 }

@@ -225,23 +225,6 @@ func TestFusedWeights(t *testing.T) {
 	}
 }
 
-// TestCompleteEntriesStay checks that an entry with all words of a query stays among
-// the first hits, whatever is similar to the query.
-func TestCompleteEntriesStay(t *testing.T) {
-	text := map[string]string{"a.md": "- the long story of a red bicycle with many other words in it that make it rank behind the rest of the entries\n"}
-	for i := range 40 {
-		text[fmt.Sprintf("n%d.md", i)] = fmt.Sprintf("- number %d of the red things, red and red again\n", i)
-	}
-	x, v := openTextTest(t, text)
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red bicycle", Nearest: v.query("number of the red things"), Limit: fuseKeep, AsOf: time.Unix(1, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(res.Hits, func(h Hit) bool { return h.Doc.Place.Path == "a.md" }) {
-		t.Error("the entry with all words is not among the first hits")
-	}
-}
-
 // TestFusedIsPrivate compares hybrid searches with and without files that the view
 // cannot read, and with vectors of text that no longer exists.
 func TestFusedIsPrivate(t *testing.T) {

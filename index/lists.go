@@ -11,7 +11,6 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bleve "github.com/blevesearch/bleve_index_api"
 	zapapi "github.com/blevesearch/scorch_segment_api/v2"
-	"github.com/blevesearch/vellum/levenshtein"
 	zap "github.com/blevesearch/zapx/v16"
 )
 
@@ -167,7 +166,7 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 	found map[string]bool) error {
 	for i := range l.segments {
 		s := &l.segments[i]
-		err := s.eachKey(ctx, key+prefix, nil, func(name string) (err error) {
+		err := s.eachKey(ctx, key+prefix, func(name string) (err error) {
 			term := name[len(key):]
 			if found[term] {
 				return nil
@@ -195,12 +194,10 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 	return nil
 }
 
-// eachKey calls fn for each key that begins with prefix and that a accepts, until fn
-// returns an error. A nil automaton accepts every key.
-func (s *segmentPostings) eachKey(ctx context.Context, prefix string, a zapapi.Automaton,
-	fn func(key string) error) error {
+// eachKey calls fn for each key that begins with prefix, until fn returns an error.
+func (s *segmentPostings) eachKey(ctx context.Context, prefix string, fn func(key string) error) error {
 	from := []byte(prefix)
-	for it := s.terms.AutomatonIterator(a, from, prefixEnd(from)); ; {
+	for it := s.terms.AutomatonIterator(nil, from, prefixEnd(from)); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -212,89 +209,6 @@ func (s *segmentPostings) eachKey(ctx context.Context, prefix string, a zapapi.A
 			return err
 		}
 	}
-}
-
-// eachSimilar calls fn for each term that a accepts, after the key of a partition. The
-// term may occur in deleted documents only.
-func (l *postingReader) eachSimilar(ctx context.Context, key string, a *levenshtein.DFA, fn func(term string)) error {
-	similar := &keyAutomaton{key: key, terms: a}
-	for i := range l.segments {
-		err := l.segments[i].eachKey(ctx, key, similar, func(name string) error {
-			fn(name[len(key):])
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A keyAutomaton accepts a key that is followed by what another automaton accepts from
-// a state on. Bounds of an iterator do not replace the key: bleve compares only
-// matches with them, and would visit similar terms of all partitions.
-//
-// State 0 accepts nothing, 1 to len(key) are those within the key, and the others,
-// reduced by base, those of terms.
-type keyAutomaton struct {
-	key   string
-	terms *levenshtein.DFA
-}
-
-func (a *keyAutomaton) base() int { return len(a.key) + 1 }
-
-// Start returns the initial state.
-func (a *keyAutomaton) Start() int { return 1 }
-
-// IsMatch reports whether a state accepts what was read.
-func (a *keyAutomaton) IsMatch(state int) bool {
-	return state > a.base() && a.terms.IsMatch(state-a.base())
-}
-
-// CanMatch reports whether a state accepts anything.
-func (a *keyAutomaton) CanMatch(state int) bool { return state != 0 }
-
-// WillAlwaysMatch reports whether a state accepts everything.
-func (a *keyAutomaton) WillAlwaysMatch(int) bool { return false }
-
-// Accept returns the state that follows after a byte.
-func (a *keyAutomaton) Accept(state int, b byte) int {
-	next := 0
-	switch n := state - 1; {
-	case state == 0 || state >= a.base() && isManyLettered(b):
-		return 0
-	case state > a.base():
-		next = a.terms.Accept(state-a.base(), b)
-	case b != a.key[n]:
-		return 0
-	case state < len(a.key):
-		return state + 1
-	default:
-		next = a.terms.Start()
-	}
-	if !a.terms.CanMatch(next) {
-		return 0
-	}
-	return a.base() + next
-}
-
-// isManyLettered reports whether b is the first byte of U+4000 to U+9FFF or U+B000 to
-// U+DFFF, which have no letters by which words are corrected: Chinese characters and
-// Hangul. There are so many that replacing a letter by each would take milliseconds.
-func isManyLettered(b byte) bool { return 0xe4 <= b && b <= 0xe9 || 0xeb <= b && b <= 0xed }
-
-// similarBuilder makes automata that accept the terms within one edit of a term. A swap
-// of neighbouring letters is one edit.
-var similarBuilder = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
-	return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
-})
-
-func similarTo(term string) (*levenshtein.DFA, error) {
-	builder, err := similarBuilder()
-	if err != nil {
-		return nil, err
-	}
-	return builder.BuildDfa(term, 1)
 }
 
 // prefixEnd returns the least key after all keys with the given prefix, or nil if

@@ -27,9 +27,6 @@ func Open(dir string, opt Options) (*Index, error) {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
 	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable(), builders: make(chan *builder, 1)}
-	if err := removeEarlier(dir); err != nil {
-		return nil, err
-	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
@@ -38,20 +35,6 @@ func Open(dir string, opt Options) (*Index, error) {
 		x.opt.Logger.Error("cannot open the index", "err", err)
 	}
 	return x, nil
-}
-
-// removeEarlier removes the indexes of earlier versions of the program.
-func removeEarlier(dir string) error {
-	for _, pattern := range []string{"index-*", "quarantine", "opening", "current*", "version*"} {
-		names, err := state.Glob(dir, pattern)
-		for _, name := range names {
-			err = errors.Join(err, os.RemoveAll(name))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // versionName is the name of the file with the version of the index. It is written

@@ -8,10 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MinPrefix is the number of letters before the * of a prefix.
-const MinPrefix = 3
-
 const (
+	minPrefix      = 3    // letters before the * of a prefix
 	maxPrefixTerms = 50   // terms that a prefix stands for; the shortest are used
 	besideWhole    = 0.05 // weight of the words that a prefix stands for beside the same word as a whole
 	prefixGain     = 3    // factor of the files found by a prefix from which a hint names it
@@ -31,20 +29,10 @@ func prefixOfWord(text string, t token) string {
 		return ""
 	}
 	prefix := strings.TrimSpace(normalizePhrase(text[t.start:t.end]))
-	if utf8.RuneCountInString(prefix) < MinPrefix || classOf(firstRune(prefix)) >= classCJK {
+	if utf8.RuneCountInString(prefix) < minPrefix || classOf(firstRune(prefix)) >= classCJK {
 		return ""
 	}
 	return prefix
-}
-
-// HasShortPrefix reports whether a query contains a word with a * that has too few
-// letters to be a prefix.
-func HasShortPrefix(text string) bool {
-	return slices.ContainsFunc(strings.Fields(text), func(s string) bool {
-		word, ok := strings.CutSuffix(s, "*")
-		class := classOf(firstRune(word))
-		return ok && class != classNone && class < classCJK && utf8.RuneCountInString(word) < MinPrefix
-	})
 }
 
 // insertTerm inserts a term after the i-th one, which it can replace, and
@@ -82,7 +70,7 @@ func (s *search) expandPrefix(i, df int) {
 func (s *search) completionsOf(prefix string) []string {
 	terms := s.termsWithPrefix(kindWord, prefix)
 	for n := 1; n <= maxEnding; n++ {
-		if len(prefix)-n < MinPrefix || !utf8.RuneStart(prefix[len(prefix)-n]) {
+		if len(prefix)-n < minPrefix || !utf8.RuneStart(prefix[len(prefix)-n]) {
 			break
 		}
 		stem, rest := prefix[:len(prefix)-n], prefix[len(prefix)-n:]

@@ -17,8 +17,8 @@ type scores struct {
 	cells []cell
 	list  []termPosting // of the current term
 
-	saturations saturations
-	contained   containedWords
+	norms     norms // of entries
+	contained containedWords
 
 	idfs   []float64            // by term: among the entries
 	absent []bool               // by term: nothing readable contains it
@@ -147,7 +147,7 @@ func (s *search) scoreTerms() {
 	if s.query.Explain && s.query.Mode == Relevance {
 		s.terms = make(map[termOf]TermScore)
 	}
-	s.saturations.reset(norms{tuning.k1, tuning.b, max(1, s.readable.length/float64(max(s.readable.entries, 1)))})
+	s.norms = norms{tuning.k1, tuning.b, max(1, s.readable.length/float64(max(s.readable.entries, 1)))}
 	files := s.fileNorms()
 	var touched []int32
 	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
@@ -243,7 +243,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 			continue
 		}
 		a.tf += uint32(levelTenths[lv])
-		score := weight * s.saturations.at(lv, l.lengths[slot])
+		score := weight * s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
 		c := &s.cells[first+slot]
 		if c.own == 0 && s.words.terms[i].person {
 			continue

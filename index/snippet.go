@@ -201,26 +201,15 @@ func cutText(text string, found []match, weight map[string]float64) (section str
 // startOfBest returns the start of the first match from which a window contains the
 // highest weight of distinct terms. The query has the given number of terms.
 func startOfBest(text string, found []match, terms int) (at int) {
-	// In a text without spaces, a window contains hundreds of matches, so terms are
-	// numbered.
-	numbers := make(map[string]int, terms)
-	number := make([]int, len(found)) // of the term, by match
-	for i, m := range found {
-		n, ok := numbers[m.term]
-		if !ok {
-			n = len(numbers)
-			numbers[m.term] = n
-		}
-		number[i] = n
-	}
-	seen := make([]int, len(numbers)) // last window with the term, plus one
+	seen := make(map[string]int, terms) // last window with the term, plus one
 	best := 0.0
-	w := window{text: text}
 	for i := range found[:min(len(found), maxWindows)] {
-		limit := w.moveTo(found[i].start)
+		start := found[i].start
+		window, _ := FirstRunes(text[start:], snippetLength*4/5)
+		limit := cutAtSpace(text, start, start+len(window))
 		sum, n := 0.0, 0
 		for k := i; k < len(found) && found[k].end <= limit && n < terms; k++ {
-			if t := number[k]; seen[t] != i+1 {
+			if t := found[k].term; seen[t] != i+1 {
 				seen[t] = i + 1
 				sum += found[k].weight
 				n++
@@ -236,35 +225,6 @@ func startOfBest(text string, found []match, terms int) (at int) {
 // maxWindows bounds the windows that are compared: in a text with many matches, an
 // early window suffices.
 const maxWindows = 1001
-
-// A window is a part of a text, four fifths of a snippet long.
-type window struct {
-	text       string
-	start, end int
-	runes      int
-}
-
-// moveTo moves the window to a start and returns its end, see [advance].
-func (w *window) moveTo(start int) int {
-	const length = snippetLength * 4 / 5
-	for ; w.start < start; w.runes-- {
-		_, size := utf8.DecodeRuneInString(w.text[w.start:])
-		w.start += size
-	}
-	for ; w.start > start; w.runes++ {
-		_, size := utf8.DecodeLastRuneInString(w.text[:w.start])
-		w.start -= size
-	}
-	for ; w.runes < length && w.end < len(w.text); w.runes++ {
-		_, size := utf8.DecodeRuneInString(w.text[w.end:])
-		w.end += size
-	}
-	for ; w.runes > length; w.runes-- {
-		_, size := utf8.DecodeLastRuneInString(w.text[:w.end])
-		w.end -= size
-	}
-	return cutAtSpace(w.text, start, w.end)
-}
 
 // advance returns the byte offset one snippet after at. If a word ends shortly
 // before, advance returns its end, to avoid cutting a word.

@@ -184,32 +184,26 @@ func isSymbol(r rune) bool {
 func unescape(s string) (seen string, at []int) {
 	done := 0 // bytes of s
 	var b strings.Builder
-	write := func(text string, end int) {
-		for range len(text) {
+	add := func(text string, from, end int) { // for the bytes of s from one to another
+		for ; done < from; done++ {
 			at = append(at, done)
+			b.WriteByte(s[done])
+		}
+		for range len(text) {
+			at = append(at, from)
 		}
 		b.WriteString(text)
 		done = end
 	}
 	for i := 0; i+1 < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			if strings.IndexByte("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", s[i+1]) < 0 {
-				continue
-			}
-			for done < i {
-				write(s[done:done+1], done+1)
-			}
-			done++
-			write(s[i+1:i+2], i+2)
+		switch {
+		case s[i] == '\\' && strings.IndexByte("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", s[i+1]) >= 0:
+			add(s[i+1:i+2], i, i+2)
 			i++
-		case '&':
+		case s[i] == '&':
 			end := strings.IndexByte(s[i:min(len(s), i+maxEntity)], ';') + 1
-			if text := html.UnescapeString(s[i : i+end]); end > 2 && text != s[i:i+end] {
-				for done < i {
-					write(s[done:done+1], done+1)
-				}
-				write(text, i+end)
+			if text := html.UnescapeString(s[i : i+end]); text != s[i:i+end] {
+				add(text, i, i+end)
 				i += end - 1
 			}
 		}
@@ -217,9 +211,7 @@ func unescape(s string) (seen string, at []int) {
 	if at == nil {
 		return s, nil
 	}
-	for done < len(s) {
-		write(s[done:done+1], done+1)
-	}
+	add("", len(s), len(s))
 	return b.String(), append(at, len(s))
 }
 

@@ -12,14 +12,8 @@ import (
 )
 
 const (
-	minTypo        = 4  // letters of a word that can be corrected
-	maxCorrections = 3  // terms that replace a word
-	maxSimilar     = 64 // similar terms that are compared by frequency
-
-	// Words that begin with the typed one may be misspelled themselves if they are
-	// in at most maxRare blocks, and a word one edit away is in minCommon times as many.
-	maxRare   = 2
-	minCommon = 5
+	minTypo        = 4 // letters of a word that can be corrected
+	maxCorrections = 3 // terms that replace a word
 )
 
 // typoOf returns an unquoted token as a word that may be misspelled, in lower
@@ -57,107 +51,62 @@ func (s *search) correctTerm(i int) {
 // A similarTerm is a term that a misspelled word may stand for.
 type similarTerm struct {
 	term   string
-	edits  int // none if the term begins with the word
 	blocks int // that contain the term
 }
 
-// similarTerms returns the readable terms that a misspelled word most likely
-// stands for: those that begin with the word, as if it is still being typed, and if
-// these are rare, frequent ones that are one edit away; or else those that are one edit
-// away. More frequent terms come first.
-func (s *search) similarTerms(t qterm) []similarTerm {
-	found := make(map[string]int) // edits of each term
-	similar, err := similarTo(t.term)
-	if err != nil {
-		s.err = err
-		return nil
-	}
-	// The ending of a misspelled word may leave another stem, as in certficate, so the
-	// words one edit away are stemmed again.
+// similarTerms returns the readable terms that a misspelled word most likely stands for:
+// the most frequent of those that are one edit away, and of those that begin with the
+// word, as if it is still being typed. The word is compared as written, because an edit
+// can leave another stem.
+func (s *search) similarTerms(t qterm) (list []similarTerm) {
+	found := make(map[string]bool)
 	for _, word := range editsOf(t.typo) {
 		s.analyzer.eachToken(word, func(t token) {
-			if found[t.term] == 0 && !t.subword {
-				if ok, _ := similar.MatchAndDistance(t.term); !ok {
-					found[t.term] = 1
-				}
+			if !t.subword {
+				found[t.term] = true
 			}
 		})
 	}
-	add := func(term string) {
-		if classOf(firstRune(term)) == classLetter {
-			_, distance := similar.MatchAndDistance(term)
-			found[term] = int(distance)
-		}
-	}
-	for _, p := range s.readable.partitions {
-		if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), similar, add); err != nil {
-			s.err = s.damaged(err)
-			return nil
-		}
-	}
 	for _, term := range s.completionsOf(t.typo) {
-		found[term] = 0
+		found[term] = true
 	}
-	return s.mostFrequent(found)
-}
-
-// mostFrequent returns the terms with the fewest edits that are in the most
-// blocks, and frequent terms one edit away if only rare ones begin with the word. Terms
-// that are not readable are left out.
-func (s *search) mostFrequent(found map[string]int) []similarTerm {
-	var list []similarTerm
-	for term, n := range found {
+	for term := range found {
+		a := similarTerm{term: term}
 		if utf8.RuneCountInString(term) >= minTypo-1 {
-			list = append(list, similarTerm{term: term, edits: n})
+			s.eachBlock(termKey(kindWord, term), func(uint32, ref, slots) { a.blocks++ })
 		}
-	}
-	slices.SortFunc(list, func(a, b similarTerm) int {
-		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.term, b.term))
-	})
-	kept := list[:0] // a stem of the word may be in no block
-	for _, a := range list {
-		if len(kept) == maxSimilar {
-			break
-		}
-		s.eachBlock(termKey(kindWord, a.term), func(uint32, ref, slots) { a.blocks++ })
 		if a.blocks > 0 {
-			kept = append(kept, a)
+			list = append(list, a)
 		}
 	}
-	list = kept
-	if len(list) == 0 {
-		return nil
-	}
-	least, longer := list[0].edits, 0 // blocks of the most frequent term that begins with the word
-	for _, a := range list {
-		if a.edits == 0 {
-			longer = max(longer, a.blocks)
-		}
-	}
-	list = slices.DeleteFunc(list, func(a similarTerm) bool {
-		return a.edits != least && (longer > maxRare || a.blocks < minCommon*longer)
-	})
 	slices.SortFunc(list, func(a, b similarTerm) int {
 		return cmp.Or(cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
 	})
 	return list[:min(len(list), maxCorrections)]
 }
 
+// alphabets contains the letters by which a word is corrected, which depend on its first
+// letter.
+var alphabets = []string{"abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюяіїєґ", "αβγδεζηθικλμνξοπρσςτυφχψω",
+	"ابتثجحخدذرزسشصضطظعغفقكلمنهوي", "אבגדהוזחטיכלמנסעפצקרשתךםןףץ"}
+
 // editsOf returns the words that a word becomes by removing, swapping, inserting or
 // replacing one letter.
 func editsOf(word string) (list []string) {
-	first, last := 'a', 'z'
-	if scriptOf(firstRune(word)) == scriptCyrillic {
-		first, last = 'а', 'я'
-	}
 	letters := []rune(word)
+	alphabet := alphabets[0]
+	for _, a := range alphabets {
+		if strings.ContainsRune(a, letters[0]) {
+			alphabet = a
+		}
+	}
 	for i := range letters {
 		before, letter, after := string(letters[:i]), string(letters[i]), string(letters[i+1:])
 		list = append(list, before+after)
 		if i+1 < len(letters) {
 			list = append(list, before+string(letters[i+1])+letter+string(letters[i+2:]))
 		}
-		for r := first; r <= last; r++ {
+		for _, r := range alphabet {
 			list = append(list, before+string(r)+after, before+letter+string(r)+after)
 		}
 	}

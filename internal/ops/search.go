@@ -188,9 +188,6 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 		}
 	} else if answer.Total == 0 && answer.Note == "" {
 		answer.Note = noMatchNote(c)
-		if index.HasShortPrefix(q.Text) {
-			answer.Note += fmt.Sprintf("; a prefix needs at least %d letters before the *", index.MinPrefix)
-		}
 	}
 	if count {
 		var ids []string
