@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ExternalCause is the cause of the changes of other programs.
-const ExternalCause = "external"
+// externalCause is the cause of the changes of other programs.
+const externalCause = "external"
 
 // A history holds the data about the changes of other programs.
 type history struct {
@@ -109,7 +109,7 @@ func (j *Journal) seen(path string, content []byte) error {
 // overwrites completes the record of a change by another program, and reports whether the
 // journal has the content before, and this content was not just extended.
 func (j *Journal) overwrites(r *Record) bool {
-	r.Cause, r.External = ExternalCause, true
+	r.Cause, r.External = externalCause, true
 	if r.Before == "" {
 		return false
 	}
