@@ -251,7 +251,8 @@ func checkCommands(t *testing.T, where, line string) {
 			continue
 		}
 		cmd, rest, err := allCommands().Find(words)
-		if err == nil && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && rest[0] != "…" {
+		if err == nil && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && rest[0] != "…" &&
+			cmd.ValidateArgs(rest[:1]) != nil {
 			err = cli.UnknownCommand(cmd, rest[0])
 		}
 		if err != nil {
