@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +21,6 @@ var everyEntry = flag.Bool("every", false, "ask what writes about every entry, t
 
 var (
 	testMemorySeed = flag.Uint64("grove-seed", 1, "the first of the memories that are made at random")
-	testMemoryTime = flag.Duration("grove-time", 20*time.Second, "for how long memories are made at random")
 )
 
 // TestPrivacyMatrix runs every operation as every caller in every context about
