@@ -113,8 +113,8 @@ func start(t *testing.T, files map[string]string, flags ...string) *console {
 	} else {
 		c.run("init", "--dir", c.memory)
 	}
-	c.run("sync") // starts the daemon
 	t.Cleanup(func() { c.run("stop") })
+	c.run("sync", "--timeout", "5m") // starts the daemon
 	ui := c.command(append([]string{"ui", "--no-open"}, flags...)...)
 	out, err := ui.StdoutPipe()
 	if err != nil {
