@@ -65,6 +65,7 @@ var everyTool = []use{
 	{"memory_delete", fields{"namespace": "preference", "key": "shell"}, "1 item deleted"},
 	{"memory_delete_namespace", fields{"namespace": "task_state"}, "0 items deleted"},
 	{"memory_forget", fields{"match": "555-0199"}, "token: "},
+	{"memory_history", fields{"path": "notes/report.md"}, "replaced by edit | by mcp:test"},
 	{"memory_status", fields{}, "healthy: "},
 }
 
