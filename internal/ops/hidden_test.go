@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -313,4 +314,22 @@ func (w *randomSource) writeRequest(known map[string]string) (op string, request
 		return w.pickOne("get", "related"), fields{"path": paths[w.IntN(len(paths))]}
 	}
 	return w.request(known)
+}
+
+// TestHiddenLiteralName checks that a readable file is found by the name that
+// answers show if a hidden file has this name.
+func TestHiddenLiteralName(t *testing.T) {
+	var answers []string
+	for _, hidden := range [][]txtar.File{nil, {{Name: "notes/a\ufffd.md", Data: []byte("- hidden\n")}}} {
+		d := readOpsCase(t, &txtar.Archive{Files: append(hidden,
+			txtar.File{Name: "notes/a\xff.md", Data: []byte("- open to all <!-- visibility=public_ok -->\n")})}).disk(t)
+		a, err := d.memory.readOps().get(t.Context(), d.callAs(t, "owner", "public"), &api.GetRequest{Path: "notes/a\ufffd.md", From: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, a.Text)
+	}
+	if answers[0] != answers[1] || !strings.Contains(answers[0], "open to all") {
+		t.Errorf("without the hidden file %q, with it %q", answers[0], answers[1])
+	}
 }

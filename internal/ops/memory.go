@@ -11,7 +11,9 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
@@ -230,6 +232,7 @@ func (m readOps) indexState(c Call) api.IndexState {
 // A missing file and a file without readable parts return the same error after
 // the same time.
 func (m readOps) loadFile(c Call, path string) (*memory.Document, memory.Shown, error) {
+	path = m.resolvePath(c, path)
 	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
 		return nil, memory.Shown{}, notFound("file", path)
 	}
@@ -253,7 +256,29 @@ func claimsOtherSubject(c Call, doc *memory.Document) bool {
 	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
 }
 
-// shownPath returns a path as answers show it.
+// resolvePath returns the path of a file whose name answers show in another form:
+// with a replacement character for each invalid byte, and with masks of
+// credentials. If the names of several files have the same masks, it returns
+// none of them.
+func (m readOps) resolvePath(c Call, path string) string {
+	masked := secrets.CountMasks(path) > 0
+	if !masked && !strings.ContainsRune(path, utf8.RuneError) {
+		return path
+	}
+	meant := m.Index.Files(func(f *index.FileInfo) bool {
+		return (f.Path == path || shownPath(f.Path) == path) && f.Readable(c.View)
+	})
+	for _, f := range meant {
+		if f.Path == path {
+			return path
+		}
+	}
+	if len(meant) == 0 || masked && len(meant) > 1 {
+		return path
+	}
+	return meant[0].Path
+}
+
 func shownPath(path string) string {
 	path, _ = secrets.Redact(string([]rune(path)))
 	return path
