@@ -157,7 +157,7 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 			fmt.Fprintf(g.Stderr, "memwatchd: %s; commands and agents start the daemon\n", term.EscapeLine(err.Error()))
 		}
 	}
-	for _, words := range [][]string{{"note", "memwatchd is set up"}, {"search", "memwatchd is set up"}} {
+	for _, words := range [][]string{{"note", "memwatchd is set up"}, {"search", "--limit", "1", "memwatchd is set up"}} {
 		words = append(g.Config.Words(), words...)
 		fmt.Fprintf(g.Stdout, "\n$ %s\n", term.EscapeLine(term.ShellLine(append([]string{"memwatchd"}, words...)...)))
 		root := g.NewRoot(g.Stdout, g.Stderr)
