@@ -18,6 +18,9 @@ func report(m machine, results []*result) (page, details string) {
 		fmt.Fprintf(&tables, "## %s\n\n", r.name)
 		r.report(&tables, &targets)
 	}
+	if len(targets.missed) > 0 {
+		fmt.Fprintf(&tables, "Missed targets, with the target in parentheses:\n\n- %s\n", strings.Join(targets.missed, "\n- "))
+	}
 	var b strings.Builder
 	b.WriteString(introduction)
 	if m.busy > busyFrom {
@@ -38,7 +41,7 @@ func report(m machine, results []*result) (page, details string) {
 const introduction = `# Performance
 
 Times, memory and disk space of memwatchd, beside SQLite FTS5 and ripgrep on the same files. ` + "`make bench`" + ` repeats the
-measurements on your machine and prints the tables of all searches.
+measurements on your machine and prints the tables of all searches and the missed targets.
 
 `
 
@@ -46,7 +49,7 @@ measurements on your machine and prints the tables of all searches.
 const typical = "3 words"
 
 // summarize writes one row for each tree, the comparison with the rivals, and
-// the missed targets.
+// the number of met targets.
 func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 	b.WriteString("## Summary\n\n")
 	t := table{{"memory", "first build", "search of 3 words, p50", "p99", "FTS5 p50", "ripgrep p50",
@@ -109,10 +112,6 @@ func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 	compare("- First build, time relative to FTS5: %s.\n", build)
 	fmt.Fprintf(b, "- Targets: %d of %d are met. [Method](#method) explains the figures.\n\n",
 		targets.judged-len(targets.missed), targets.judged)
-	if len(targets.missed) > 0 {
-		b.WriteString("Missed targets, with the target in parentheses:\n\n- " + strings.Join(targets.missed, "\n- ") +
-			"\n\n")
-	}
 }
 
 func versions(results []*result) string {
