@@ -10,15 +10,16 @@ import (
 // other bytes of ours stay. If both versions changed the same lines, or if one of them
 // inserted lines inside of a run that the other one replaced, conflict is the line of
 // the base, from 1, and there is no result; otherwise conflict is 0. Equal changes, and
-// changes that only touch each other, do not conflict. In the first head lines of the
-// base, ours takes precedence instead.
+// changes that only touch each other, do not conflict, and neither do removals. In the
+// first head lines of the base, ours takes precedence instead.
 //
 // Line endings do not take part in the comparison. The last line of the result ends as
 // in ours, or as in theirs if ours did not change the end of the base.
 func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int) {
 	lines, mine, yours := SplitLines(base), SplitLines(ours), SplitLines(theirs)
 	keys := bareLines(lines)
-	a, b := spans(keys, bareLines(mine)), spans(keys, bareLines(yours))
+	a := spans(keys, bareLines(mine))
+	b := withoutRemoved(spans(keys, bareLines(yours)), a)
 	end := lineEnding(ours)
 	convert := end != "" && lineEnding(base) != "" && lineEnding(base) != end
 	var out []string
@@ -76,6 +77,29 @@ func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int
 	}
 	return []byte(text), 0
 }
+
+// withoutRemoved returns changes of a base without the part of their removals that others
+// remove as well.
+func withoutRemoved(changes, others []span) (list []span) {
+	for _, s := range changes {
+		for _, other := range others {
+			if !s.removes() || !other.removes() || !s.overlaps(other) {
+				continue
+			}
+			if before := (span{Range{s.base.From, other.base.From}, s.now}); before.base.From < before.base.To {
+				list = append(list, before)
+			}
+			s.base.From = min(other.base.To, s.base.To)
+		}
+		if s.base.From < s.base.To || s.now.From < s.now.To {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// removes reports whether a change only removes lines.
+func (s span) removes() bool { return s.now.From == s.now.To }
 
 // overlaps reports whether two changes of a base cannot both be made.
 func (s span) overlaps(t span) bool {

@@ -25,6 +25,11 @@ func TestMergeText(t *testing.T) {
 		{"a\n", "a\nx\n", "b\n", 0, "b\nx\n", 0},
 		{"a\n", "a\nx\n", "a\ny\n", 0, "a\ny\nx\n", 0},
 		{"a\nb\n", "a\nx\nb\n", "c\n", 0, "", 1},
+		// Both versions remove lines.
+		{"a\nb\nc\nd\ne\n", "a\nd\ne\n", "a\nb\ne\n", 0, "a\ne\n", 0},
+		{"a\nb\nc\nd\ne\n", "a\nb\nd\ne\n", "a\ne\n", 0, "a\ne\n", 0},
+		{"a\nb\nc\nd\ne\n", "a\ne\n", "a\nb\nd\ne\n", 0, "a\ne\n", 0},
+		{"a\nb\nc\nd\n", "a\nd\n", "a\nb\nx\nd\n", 0, "", 3},
 		// Line endings.
 		{"a\r\nb\r\n", "a\nb\n", "a\r\nc\r\n", 0, "a\nc\n", 0},
 		{"a\nb", "x\na\nb", "a\nb\nc", 0, "x\na\nb\nc", 0},
