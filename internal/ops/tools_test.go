@@ -21,7 +21,8 @@ var noTools = []string{"complete", "files", "item_visibility", "resolve", "sync"
 
 // notForModels reports whether an operation is for people or for programs only.
 func notForModels(op *api.Operation) bool {
-	return op.Admin || op.HumansOnly || op.ProgramsOnly && op.Name != "edit" && op.Name != "write"
+	return op.Admin && op.Name != "history" || op.HumansOnly ||
+		op.ProgramsOnly && op.Name != "edit" && op.Name != "write"
 }
 
 // TestToolsAreOperations checks that every operation has a tool or is in
