@@ -382,6 +382,7 @@ func TestSnippetLines(t *testing.T) {
 	a := newAnalyzer()
 	for _, c := range []struct{ text, query, want, language string }{
 		{"one\nline of\ntext", "line", "one [line] of text", ""},
+		{"> one\n> line\n>\n> > with 5 > 4", "line", "> one [line] with 5 > 4", ""},
 		{"```go\nfunc main() {\n\tgo run()\n}\n```", "run", "func main() {\n    go [run]()\n}", "go"},
 		{"Try:\n\n```sh\na\nb\nc\nd\nkestrel\ne\nf\ng\n```", "kestrel", "c\nd\n[kestrel]\ne\nf\ng", "sh"},
 		{"- a list\n  - of items", "items", "- a list\n  - of [items]", ""},

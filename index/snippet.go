@@ -75,11 +75,15 @@ func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool)
 	}
 	lines, language := structuredLines(text)
 	if len(lines) < 2 {
+		text = quoteMarkRE().ReplaceAllString(text, "\n")
 		lines, language = []string{strings.Join(strings.Fields(text), " ")}, ""
 	}
 	snippet, marks = a.snippetOfLines(lines, weight, has)
 	return snippet, marks, language
 }
+
+// quoteMarkRE matches the marks of a quote from its second line on.
+var quoteMarkRE = lazyregexp.New(`\n(?:[ \t]*>)+`)
 
 const snippetLines = 6
 
