@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,11 +78,11 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		}
 		return fmt.Errorf("nothing was removed; %s", chooseByID(cmd, all, ours, list.Token))
 	case !yes && list.Total == 0:
-		if !confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), "Permanently remove the text from the journal?") {
+		if !confirm(cmd, "Permanently remove the text from the journal?") {
 			return nil
 		}
 	case !yes:
-		ids, err = chooseEntries(cmd.InOrStdin(), cmd.ErrOrStderr(), all)
+		ids, err = chooseEntries(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), all)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -108,11 +109,11 @@ func chooseByID(cmd *cobra.Command, all, ours []string, token string) string {
 }
 
 // chooseEntries lets the user choose entries by their numbers, and returns their ids.
-func chooseEntries(in io.Reader, out io.Writer, ids []string) ([]string, error) {
+func chooseEntries(ctx context.Context, in io.Reader, out io.Writer, ids []string) ([]string, error) {
 	lines := bufio.NewReader(in)
 	for {
 		fmt.Fprint(out, "Permanently remove from files, archive, journal and index (1,3-5, all; empty: none): ")
-		line, err := lines.ReadString('\n')
+		line, err := ReadAnswer(ctx, lines)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,12 +63,12 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 		if err := a.printResponse(raw); err != nil {
 			return err
 		}
-		switch in := cmd.InOrStdin(); {
+		switch {
 		case changes == 0:
 			return answerError(a.op, raw)
-		case a.g.JSON || !term.IsTerminal(in):
+		case a.g.JSON || !term.IsTerminal(cmd.InOrStdin()):
 			return errNotWritten
-		case !confirm(in, cmd.ErrOrStderr(), "Make these changes?"):
+		case !confirm(cmd, "Make these changes?"):
 			return nil
 		}
 	}
@@ -142,10 +143,30 @@ func setParam(req *api.Request, name, value string) error {
 	return req.Set(p, value)
 }
 
+// ReadAnswer returns a line that the user types. It returns the cause of the context's end
+// if that comes first, as after Ctrl-C.
+func ReadAnswer(ctx context.Context, lines *bufio.Reader) (line string, err error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	typed := make(chan answer, 1)
+	go func() {
+		line, err := lines.ReadString('\n')
+		typed <- answer{line, err}
+	}()
+	select {
+	case a := <-typed:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
 // confirm requests consent on the terminal and reports whether it was given.
-func confirm(in io.Reader, out io.Writer, question string) bool {
-	fmt.Fprintf(out, "%s [y/N] ", question)
-	line, err := bufio.NewReader(in).ReadString('\n')
+func confirm(cmd *cobra.Command, question string) bool {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	line, err := ReadAnswer(cmd.Context(), bufio.NewReader(cmd.InOrStdin()))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false
 	}

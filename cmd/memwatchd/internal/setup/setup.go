@@ -71,22 +71,12 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 	answers := bufio.NewReader(cmd.InOrStdin())
 	question := func(text, otherwise string) (string, error) {
 		fmt.Fprintf(g.Stdout, "%s [%s]: ", text, term.EscapeLine(otherwise))
-		lines := make(chan string, 1) // a signal ends the question, too
-		go func() {
-			if line, err := answers.ReadString('\n'); err == nil {
-				lines <- line
-			}
-			close(lines)
-		}()
-		select {
-		case line, ok := <-lines:
-			if ok {
-				return cmp.Or(strings.TrimSpace(line), otherwise), nil
-			}
-		case <-cmd.Context().Done():
+		line, err := cli.ReadAnswer(cmd.Context(), answers)
+		if err != nil {
+			fmt.Fprintln(g.Stdout)
+			return "", errors.New("setup: nothing was changed")
 		}
-		fmt.Fprintln(g.Stdout)
-		return "", errors.New("setup: nothing was changed")
+		return cmp.Or(strings.TrimSpace(line), otherwise), nil
 	}
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
