@@ -29,10 +29,10 @@ type history struct {
 	files   *files
 	logger  *slog.Logger
 
-	wake   chan struct{}
-	mu     sync.Mutex
-	paths  map[string]bool
-	failed string // the error that was logged last
+	wake    chan struct{}
+	mu      sync.Mutex
+	paths   map[string]bool
+	failing bool // the last version was not stored, which is in the log
 }
 
 // changed notes that a file may have changed. A nil history ignores the call.
@@ -93,10 +93,13 @@ func (h *history) record(path string) {
 	err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil && !errors.Is(err, vault.ErrChanging) && err.Error() != h.failed {
-		h.failed = err.Error()
-		h.logger.Warn("a version of a file is not in the history", "path", path, "err", err)
+	if errors.Is(err, vault.ErrChanging) {
+		return
 	}
+	if err != nil && !h.failing {
+		h.logger.Warn("versions of files are missing in the history", "path", path, "err", err)
+	}
+	h.failing = err != nil
 }
 
 // read returns the content of a file, or nil if there is none.
