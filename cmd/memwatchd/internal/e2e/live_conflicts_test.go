@@ -67,7 +67,7 @@ func TestMergesAdditions(t *testing.T) {
 				t.Fatal(err)
 			}
 			saved++
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(min(time.Duration(saved)*40, 1000) * time.Millisecond) // a slow machine needs longer
 			return gone(added)
 		})
 		if merged := read(note.Path); strings.Count(merged, "this machine") != 1 ||
