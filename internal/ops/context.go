@@ -167,7 +167,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	if err != nil {
 		return brief.Block{}, err
 	}
-	if c.FullAccess && filepath.IsAbs(r.Dir) { // others must not learn times of files
+	if c.FullAccess && c.operator && filepath.IsAbs(r.Dir) { // others, such as models, must not learn times of files
 		m.findNewer(r.Dir, matches)
 	}
 	style.MaxItems = r.Limit

@@ -68,7 +68,7 @@ func TestContextNewerFiles(t *testing.T) {
 	for _, c := range []struct {
 		caller api.Caller
 		want   int
-	}{{api.Caller{AsOwner: true}, 1}, {api.Caller{}, 0}} {
+	}{{api.Caller{AsOwner: true}, 1}, {api.Caller{AsOwner: true, Model: true}, 0}, {api.Caller{}, 0}} {
 		call, err := m.readOps().resolveCall(c.caller)
 		if err != nil {
 			t.Fatal(err)
