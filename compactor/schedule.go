@@ -36,17 +36,12 @@ func ParseSchedule(spec string, loc *time.Location) (*Schedule, error) {
 // String returns the spec.
 func (s *Schedule) String() string { return s.spec }
 
-func parseTimes(spec string) (times cron.Schedule, err error) {
-	defer func() { // the parser panics on some unexpected input
-		if r := recover(); r != nil {
-			times, err = nil, errors.New("invalid syntax")
-		}
-	}()
+func parseTimes(spec string) (cron.Schedule, error) {
 	upper := strings.ToUpper(spec)
 	if strings.HasPrefix(upper, "TZ=") || strings.HasPrefix(upper, "CRON_TZ=") {
 		return nil, errors.New("time zones are not supported: set memory.timezone")
 	}
-	times, err = cron.ParseStandard(rewriteSunday(spec))
+	times, err := cron.ParseStandard(rewriteSunday(spec))
 	if err != nil {
 		return nil, err
 	}

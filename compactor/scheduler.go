@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -32,7 +31,7 @@ type Scheduler struct {
 
 	Path string // of the state file
 
-	Now    func() time.Time // the time to which missed runs are compared
+	Now    func() time.Time
 	Logger *slog.Logger
 
 	mu      sync.Mutex
@@ -47,51 +46,48 @@ type scheduleState struct {
 	Ran      time.Time `json:"ran"`      // start of the last run; zero for never
 }
 
-// wakeInterval is the interval at which cron compares its times with the clock. Without
-// it, cron sleeps until the next run, and its sleep lasts longer if the machine sleeps.
+// wakeInterval bounds the time between two comparisons with the clock, because a timer
+// does not advance while the machine sleeps.
 const wakeInterval = time.Minute
 
-// Run runs the job at its scheduled times until the context ends, waits for a
-// running job, and returns the error of the context. It logs the failures of
-// jobs.
+// Run runs the job whenever a scheduled time has passed since its last run, until the
+// context ends, and returns the error of the context. It logs the failures of jobs.
 func (s *Scheduler) Run(ctx context.Context) error {
 	s.loadState()
-	c := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
-	c.Schedule(s.Schedule, cron.FuncJob(func() { s.runJob(ctx) }))
-	c.Schedule(cron.Every(wakeInterval), cron.FuncJob(func() {}))
-	if s.missed(s.Now()) {
-		s.runJob(ctx)
+	for ctx.Err() == nil {
+		now := s.Now()
+		s.mu.Lock()
+		if s.state.Until.After(now) { // the clock was ahead
+			s.state.Until = now
+		}
+		wait := s.Schedule.Next(s.state.Until).Sub(now)
+		s.mu.Unlock()
+		if wait <= 0 {
+			s.runJob(ctx)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(wait, wakeInterval)):
+		}
 	}
-	c.Start()
-	<-ctx.Done()
-	<-c.Stop().Done()
 	return ctx.Err()
 }
 
 // loadState loads the persistent state. Times missed under another schedule do not
 // count.
 func (s *Scheduler) loadState() {
-	var before scheduleState
-	err := state.Load(s.Path, 0, &before)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.Logger.Warn("cannot read the time of the last compactor run, missed runs are skipped", "err", err)
-		before = scheduleState{}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = before
-	if before.Schedule != s.Schedule.String() || before.Until.IsZero() {
+	err := state.Load(s.Path, 0, &s.state)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.Logger.Warn("cannot read the time of the last compactor run, missed runs are skipped", "err", err)
+		s.state = scheduleState{}
+	}
+	if s.state.Schedule != s.Schedule.String() || s.state.Until.IsZero() {
 		s.state.Schedule, s.state.Until = s.Schedule.String(), s.Now()
 		s.saveState()
 	}
-}
-
-// missed reports whether a scheduled time has passed since the last run.
-func (s *Scheduler) missed(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := s.Schedule.Next(s.state.Until)
-	return !next.IsZero() && !next.After(now)
 }
 
 // runJob runs the job once it holds the semaphore. It saves the run beforehand, so that
@@ -112,13 +108,12 @@ func (s *Scheduler) runJob(ctx context.Context) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.saveState()
 	if err != nil && ctx.Err() != nil {
 		s.state = before // the run was cancelled, so the next start repeats it
-		s.saveState()
 		return
 	}
 	s.state.Until = s.Now() // the run covers the times that passed during it
-	s.saveState()
 	s.problem = ""
 	if err != nil {
 		s.problem = err.Error()
