@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,150 +9,79 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-// errArchiveFull reports that an archive file has reached its maximum size.
-var errArchiveFull = errors.New("the archive file is full")
-
-// A move transfers the entries of a plan from one file to its archive.
-type move struct {
-	*Compactor
-	terms        Terms
-	doc          *memory.Document
-	plan         *Plan
-	requested    bool
-	dir          string          // of the archive
-	subject      string          // subject to write into new archive files
-	group        string          // journal group of the changes
-	archiveFiles []string        // archive files that may hold copies
-	plannedTexts map[string]bool // normalised text of the planned entries
-}
 
 // applyPlan executes a plan. It copies the entries to the archive and then removes
 // from the file those that are safely there. It returns the number of removed
 // entries. A crash or an error in between leaves a duplicate copy, which the
 // next run detects.
-func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, asked bool) (int,
-	error) {
-	m := &move{Compactor: c, terms: terms, doc: doc, plan: plan, requested: asked}
-	var err error
-	m.dir, m.subject, err = archiveOf(doc)
+//
+// Of entries with identical bytes, such as repeated items, the archive keeps one,
+// because a repeated entry looks the same as the copy of an interrupted run.
+func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *Plan, now time.Time, asked bool) (gone int,
+	err error) {
+	dir, subject, err := archiveOf(doc)
 	if err != nil {
 		return 0, err
 	}
-	if m.subject != "" && c.contested(path.Dir(m.dir)+"/", m.subject) {
-		return 0, fmt.Errorf("the archive %s belongs to another subject", m.dir)
+	if subject != "" && c.contested(path.Dir(dir)+"/", subject) {
+		return 0, fmt.Errorf("the archive %s belongs to another subject", dir)
 	}
-	for _, p := range c.Paths() {
-		if strings.HasPrefix(p, m.dir+"/") && strings.Count(p, "/") == 3 {
-			m.archiveFiles = append(m.archiveFiles, p)
+	archives := slices.DeleteFunc(c.Paths(),
+		func(p string) bool { return !strings.HasPrefix(p, dir+"/") || strings.Count(p, "/") > 3 })
+	target := ""
+	for n := 1; target == ""; n++ { // Paths may not contain recently created files yet
+		name := c.archiveName(dir, now, n)
+		file, err := c.Disk.Read(name)
+		if err != nil || len(file.Data) < maxArchive {
+			target = name
+		}
+		if !slices.Contains(archives, name) {
+			archives = append(archives, name)
 		}
 	}
-	for n := 1; ; n++ { // Paths may not contain recently created files yet
-		p := c.archiveName(m.dir, terms.Now, n)
-		if _, err := c.Disk.Read(p); err != nil {
-			break
-		}
-		if !slices.Contains(m.archiveFiles, p) {
-			m.archiveFiles = append(m.archiveFiles, p)
-		}
-	}
-	if err := m.copyEntries(ctx); err != nil {
-		return 0, err
-	}
-	return m.removeEntries(ctx)
-}
-
-// copyEntries writes the planned entries into the archive, unless they are already
-// there. Of entries with identical bytes, such as repeated items, the archive
-// keeps one, because a repeated entry looks the same as the copy of an
-// interrupted run.
-func (m *move) copyEntries(ctx context.Context) error {
-	m.plannedTexts = map[string]bool{}
-	for _, s := range m.plan.steps {
-		m.plannedTexts[m.doc.Entries[s.entry].Norm] = true
-	}
-	have := m.readOrigins()
-	var steps []step
-	for _, s := range m.plan.steps {
-		if o := originOf(m.doc, &m.doc.Entries[s.entry]); !have[o] {
-			have[o] = true
-			steps = append(steps, s)
-		}
-	}
-	for n := 1; len(steps) > 0; n++ {
-		path := m.archiveName(m.dir, m.terms.Now, n)
-		w, err := m.Writer.Write(ctx, vault.Change{
-			Path: path, Cause: "archive", Requested: m.requested, Group: m.group,
-			Reason: fmt.Sprintf("%s of %s", countItems(len(steps)), m.plan.Path),
-			Edit:   func(old *vault.File) ([]byte, error) { return m.extendArchive(path, old, steps) },
-		})
-		if errors.Is(err, errArchiveFull) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		m.plan.Archive, m.group = path, w.ID
-		if !slices.Contains(m.archiveFiles, path) {
-			m.archiveFiles = append(m.archiveFiles, path)
-		}
-		return nil
-	}
-	return nil
-}
-
-// extendArchive returns an archive file with copies added.
-func (m *move) extendArchive(path string, old *vault.File, steps []step) ([]byte, error) {
-	if old == nil {
-		old = &vault.File{Path: path, Data: newArchive(m.subject), ModTime: m.terms.Now}
-	}
-	if len(old.Data) >= maxArchive {
-		return nil, errArchiveFull
-	}
-	r := m.Parse(*old).Revise()
-	for _, s := range steps {
-		r.AppendVerbatim(archiveSection(m.plan.Path, s.Section), string(s.copy))
-	}
-	return r.Apply(m.parser(path, old.ModTime))
-}
-
-// readOrigins returns the origins of the planned entries that the archive files on
-// disk hold.
-func (m *move) readOrigins() map[origin]bool {
-	have := map[origin]bool{}
-	for _, p := range m.archiveFiles {
-		file, err := m.Disk.Read(p)
-		if err != nil || file.Unstable {
-			continue
-		}
-		archive := m.Parse(file)
-		for i := range archive.Entries {
-			if e := &archive.Entries[i]; m.plannedTexts[e.Norm] && e.Attributes[attrFrom] == m.plan.Path {
-				if o, ok := m.archivedOrigin(archive, e); ok {
-					have[o] = true
+	have := c.readOrigins(archives, doc, plan)
+	missing := slices.DeleteFunc(slices.Clone(plan.steps), func(s step) bool {
+		o := originOf(doc, &doc.Entries[s.entry])
+		archived := have[o]
+		have[o] = true
+		return archived
+	})
+	group := ""
+	if len(missing) > 0 {
+		w, err := c.Writer.Write(ctx, vault.Change{
+			Path: target, Cause: "archive", Requested: asked,
+			Reason: fmt.Sprintf("%s of %s", api.Plural(len(missing), "item"), plan.Path),
+			Edit: func(old *vault.File) ([]byte, error) {
+				if old == nil {
+					old = &vault.File{Path: target, Data: newArchive(subject), ModTime: now}
 				}
-			}
+				r := c.Parse(*old).Revise()
+				for _, s := range missing {
+					r.AppendVerbatim(archiveSection(plan.Path, s.Section), string(s.copy))
+				}
+				return r.Apply(c.parser(target, old.ModTime))
+			},
+		})
+		if err != nil {
+			return 0, err
 		}
+		plan.Archive, group = target, w.ID
 	}
-	return have
-}
-
-// removeEntries removes the planned entries from the file. It keeps entries that a
-// plan of the current file content does not contain or that the archive does
-// not hold. It returns the number of removed entries.
-func (m *move) removeEntries(ctx context.Context) (int, error) {
-	gone := 0
-	_, err := m.Writer.Write(ctx, vault.Change{
-		Path: m.plan.Path, Cause: "compact", Requested: m.requested, Group: m.group,
-		Reason: fmt.Sprintf("%s moved to %s", countItems(len(m.plan.steps)), m.dir),
+	_, err = c.Writer.Write(ctx, vault.Change{
+		Path: plan.Path, Cause: "compact", Requested: asked, Group: group,
+		Reason: fmt.Sprintf("%s moved to %s", api.Plural(len(plan.steps), "item"), dir),
 		Edit: func(old *vault.File) (text []byte, err error) {
-			if old == nil {
-				return nil, nil // the file is gone and the archive keeps a duplicate
+			if old == nil || string(old.Data) != string(doc.Source) {
+				return nil, errChanged // the archive keeps copies, which the next run finds
 			}
-			text, gone = m.withoutArchived(*old)
+			have := c.readOrigins(archives, doc, plan)
+			entries := slices.DeleteFunc(plan.entries(), func(i int) bool { return !have[originOf(doc, &doc.Entries[i])] })
+			text, stuck := c.withoutEntries(doc, entries)
+			gone = len(entries) - len(stuck)
 			return text, nil
 		},
 	})
@@ -163,27 +91,32 @@ func (m *move) removeEntries(ctx context.Context) (int, error) {
 	return gone, nil
 }
 
-// withoutArchived returns a file without its archived entries, and the number of
-// removed entries.
-func (m *move) withoutArchived(old vault.File) (text []byte, gone int) {
-	doc, plan := m.doc, m.plan
-	if !bytes.Equal(old.Data, doc.Source) {
-		doc = m.Parse(old)
-		plan = PlanFile(doc, m.terms)
-	}
-	planned := map[string]bool{}
-	for _, s := range m.plan.steps {
-		planned[s.ID] = true
-	}
-	have := m.readOrigins()
-	var entries []int
+// errChanged reports that the file no longer matches the plan.
+var errChanged = errors.New("the file changed during the run")
+
+// readOrigins returns the origins of the planned entries that the archive files on
+// disk hold.
+func (c *Compactor) readOrigins(archives []string, doc *memory.Document, plan *Plan) map[origin]bool {
+	planned := map[string]bool{} // normalised texts
 	for _, s := range plan.steps {
-		if planned[s.ID] && have[originOf(doc, &doc.Entries[s.entry])] {
-			entries = append(entries, s.entry)
+		planned[doc.Entries[s.entry].Norm] = true
+	}
+	have := map[origin]bool{}
+	for _, p := range archives {
+		file, err := c.Disk.Read(p)
+		if err != nil || file.Unstable {
+			continue
+		}
+		archive := c.Parse(file)
+		for i := range archive.Entries {
+			if e := &archive.Entries[i]; planned[e.Norm] && e.Attributes[attrFrom] == plan.Path {
+				if o, ok := c.archivedOrigin(archive, e); ok {
+					have[o] = true
+				}
+			}
 		}
 	}
-	text, stuck := m.withoutEntries(doc, entries)
-	return text, len(entries) - len(stuck)
+	return have
 }
 
 // withoutEntries returns a file without the given entries, or nil if none can be
@@ -215,11 +148,4 @@ func (c *Compactor) withoutEntries(doc *memory.Document, entries []int) (text []
 		try(entries)
 	}
 	return text, stuck
-}
-
-func countItems(n int) string {
-	if n == 1 {
-		return "1 item"
-	}
-	return fmt.Sprintf("%d items", n)
 }

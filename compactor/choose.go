@@ -23,10 +23,7 @@ func (p *planner) selectSteps() {
 // protectStuck protects the selected entries that cannot be removed after all. It
 // reports whether there are any, so that the selection must be repeated.
 func (p *planner) protectStuck() bool {
-	if p.Unremovable == nil || len(p.plan.steps) == 0 {
-		return false
-	}
-	stuck := p.Unremovable(p.doc, p.plan.entries())
+	_, stuck := p.withoutEntries(p.doc, p.plan.entries())
 	for i := range p.items {
 		if c := &p.items[i]; slices.Contains(stuck, c.entry) {
 			c.protected = "the surrounding text would merge"
@@ -36,7 +33,7 @@ func (p *planner) protectStuck() bool {
 }
 
 // gatherItems lists the items of the file with their scores and reasons.
-func (p *planner) gatherItems() {
+func (p *planner) gatherItems(links map[string]int) {
 	superseded := p.findSuperseded()
 	for i := range p.doc.Entries {
 		e := &p.doc.Entries[i]
@@ -45,13 +42,9 @@ func (p *planner) gatherItems() {
 		}
 		uses := 0.0
 		if p.Uses != nil {
-			uses = p.Uses(e.ID)
+			uses = p.Uses.Of(p.doc.Place.Path, e.ID, p.now)
 		}
-		links := 0
-		if p.Links != nil {
-			links = p.Links(e.ID)
-		}
-		c := candidate{entry: i, e: e, score: scoreOf(e, uses, links, p.Now)}
+		c := candidate{entry: i, e: e, score: scoreOf(e, uses, links[e.ID], p.now)}
 		switch {
 		case hasOpenTask(e):
 			c.protected = "open task"
@@ -90,7 +83,7 @@ func (p *planner) protectItems() {
 	var sum api.CompactSize
 	for _, c := range order {
 		with := api.CompactSize{Items: sum.Items + 1, Characters: sum.Characters + countedLength(p.doc, c.e)}
-		if half := (api.CompactSize{Items: 2 * with.Items, Characters: 2 * with.Characters}); over(p.Limit, half, 1) {
+		if half := (api.CompactSize{Items: 2 * with.Items, Characters: 2 * with.Characters}); over(p.limit, half, 1) {
 			continue
 		}
 		sum, c.protected = with, "important"
@@ -183,7 +176,7 @@ func (p *planner) trimItems() {
 	slices.SortFunc(first, byScore)
 	slices.SortFunc(rest, byScore)
 	for _, c := range first {
-		if over(p.Limit, p.size, 1) {
+		if over(p.limit, p.size, 1) {
 			p.selectItem(c, api.Trim, c.reason)
 		}
 	}
@@ -191,22 +184,22 @@ func (p *planner) trimItems() {
 	if !p.hasHistory {
 		times = 2
 	}
-	useless := over(p.Limit, p.fixedSize(), 1)
+	useless := over(p.limit, p.fixedSize(), 1)
 	for _, c := range rest {
-		if over(p.Limit, p.size, times) && !useless {
+		if over(p.limit, p.size, times) && !useless {
 			p.selectItem(c, api.Trim, "lowest score")
 		}
 	}
 	left := func(c *candidate) bool { return !c.selected && c.protected == "" }
 	switch {
-	case !over(p.Limit, p.size, 1):
+	case !over(p.limit, p.size, 1):
 		p.plan.State = api.Within
-		if share(p.Limit, p.size) >= nearShare {
+		if share(p.limit, p.size) >= nearShare {
 			p.plan.State = api.Near
 		}
-	case over(p.Limit, p.fixedSize(), 1):
+	case over(p.limit, p.fixedSize(), 1):
 		p.plan.State = api.OverLimit
-	case slices.ContainsFunc(first, left) || over(p.Limit, p.size, times):
+	case slices.ContainsFunc(first, left) || over(p.limit, p.size, times):
 		p.plan.State = api.More
 	default:
 		p.plan.State = api.Waiting
@@ -235,9 +228,9 @@ func (p *planner) selectItem(c *candidate, action, reason string) {
 	if p.quota == 0 {
 		return
 	}
-	if p.Copy != nil && c.copy == nil {
+	if c.copy == nil {
 		var err error
-		c.copy, err = p.Copy(p.doc, c.e)
+		c.copy, err = p.copyOf(p.doc, c.e, p.now)
 		if err != nil {
 			c.protected = "cannot be archived: " + err.Error()
 			return

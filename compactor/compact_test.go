@@ -3,6 +3,7 @@ package compactor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // unpicture decodes the bytes that an archive cannot represent: ␍ is a carriage
@@ -49,19 +51,23 @@ func TestCompactGolden(t *testing.T) {
 					out.Files = append(out.Files, f)
 				}
 			}
-			r := newTestRoot(t, t.TempDir(), files)
+			r := newTestRoot(t, files)
 			r.MaxLoss = terms.MaxLoss
 			r.Limits = []api.CompactLimit{terms.Limit}
 			r.Limits[0].Pattern = "**/{_index,MEMORY}.md"
 			r.compact(Request{})
 			shown := func(mark string) {
-				for _, f := range r.sorted() {
-					out.Files = append(out.Files, txtar.File{Name: f + mark, Data: []byte(picture(r.text(f)))})
+				for _, f := range slices.Sorted(slices.Values(r.paths())) {
+					out.Files = append(out.Files, txtar.File{Name: f + mark, Data: []byte(picture(r.files[f]))})
 				}
 			}
 			shown(" →")
-			for _, e := range r.archivedItems() {
-				r.restore(e[0], e[1])
+			for _, doc := range r.archived() {
+				for _, e := range doc.Entries {
+					if e.Block == memory.Item {
+						r.restore(doc.Place.Path, e.ID)
+					}
+				}
 			}
 			shown(" ←")
 			got := string(txtar.Format(out))

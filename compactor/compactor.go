@@ -7,8 +7,8 @@
 //
 // Its rules:
 //
-//   - A pure function of the file, the limits and the counts ([PlanFile]) plans
-//     every step; a dry run returns the plan.
+//   - A pure function of the file, the limits and the counts
+//     ([Compactor.PlanFile]) plans every step; a dry run returns the plan.
 //   - Only top-level list items are moved. Paragraphs, tables, code and quotes
 //     stay, and so do files without a limit.
 //   - An item is removed only once its copy is safely in the archive. An item
@@ -27,7 +27,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -114,9 +113,6 @@ type Compactor struct {
 	// Moved, if not nil, is called after items have moved from a file to an
 	// archive.
 	Moved func(path, archive string, items int)
-
-	mu   sync.Mutex
-	near map[string]Fill // files near their limits, by path
 }
 
 // A Request describes a run.
@@ -146,6 +142,7 @@ var ErrUnlimited = errors.New("not a long-term file with a limit in compactor.li
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	report := &Report{Time: c.Now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {
+		c.Uses.update()
 		report.Since = c.Uses.Since()
 	}
 	paths := c.Paths()
@@ -164,13 +161,15 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 			continue // the file is gone, or a wide pattern matches a file of another kind
 		}
 		found = true
-		terms, err := c.planTerms(ctx, doc, limit, report.Time)
-		if err != nil {
-			return report, fmt.Errorf("compact %s: %w", path, err)
+		var links map[string]int
+		if c.Links != nil {
+			links, err = c.Links(ctx, doc)
+			if err != nil {
+				return report, fmt.Errorf("compact %s: %w", path, err)
+			}
 		}
-		terms.Explain = r.Explain
-		plan := PlanFile(doc, terms)
-		if err := c.executePlan(ctx, doc, plan, terms, r, report); err != nil {
+		plan := c.PlanFile(doc, limit, links, report.Time, r.Explain)
+		if err := c.executePlan(ctx, doc, plan, r, report); err != nil {
 			return report, fmt.Errorf("compact: %w", err)
 		}
 		if len(plan.Steps) > 0 || plan.Problem != "" || plan.State != api.Within || r.Path != "" || r.Explain {
@@ -193,13 +192,12 @@ func matchesRequest(pattern, path string) bool {
 
 // executePlan executes a plan, or computes its diff for a dry run. It records a
 // failure in the plan and returns an error only if the run must stop.
-func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request,
-	report *Report) error {
+func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *Plan, r Request, report *Report) error {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
 	if dir, _, err := archiveOf(doc); err == nil {
-		plan.Archive = c.archiveName(dir, terms.Now, 1)
+		plan.Archive = c.archiveName(dir, report.Time, 1)
 	}
 	if r.DryRun {
 		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil {
@@ -212,45 +210,19 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 			return err
 		}
 	}
-	gone, err := c.applyPlan(ctx, doc, plan, terms, r.Requested)
+	gone, err := c.applyPlan(ctx, doc, plan, report.Time, r.Requested)
 	report.Applied += gone
-	if gone > 0 && c.Moved != nil {
-		c.Moved(plan.Path, plan.Archive, gone)
-	}
 	switch {
-	case err == nil:
-		if gone > 0 {
-			c.Logger.Info("long-term file compacted", "path", plan.Path, "items", gone, "archive", plan.Archive)
-		}
 	case errors.Is(err, vault.ErrOff) || ctx.Err() != nil:
 		return err
-	default:
+	case err != nil:
 		plan.Problem = err.Error()
 		c.Logger.Warn("cannot compact a long-term file", "path", plan.Path, "err", err)
+	case gone > 0:
+		c.Logger.Info("long-term file compacted", "path", plan.Path, "items", gone, "archive", plan.Archive)
+		if c.Moved != nil {
+			c.Moved(plan.Path, plan.Archive, gone)
+		}
 	}
 	return nil
-}
-
-func (c *Compactor) planTerms(ctx context.Context, doc *memory.Document, limit api.CompactLimit,
-	now time.Time) (Terms, error) {
-	t := Terms{
-		Limit: limit, MaxLoss: c.MaxLoss, Now: now,
-		Copy: func(doc *memory.Document, e *memory.Entry) ([]byte, error) { return c.copyOf(doc, e, now) },
-		Unremovable: func(doc *memory.Document, entries []int) []int {
-			_, stuck := c.withoutEntries(doc, entries)
-			return stuck
-		},
-	}
-	if c.Uses != nil {
-		t.Since = c.Uses.Since()
-		t.Uses = func(id string) float64 { return c.Uses.Of(doc.Place.Path, id, now) }
-	}
-	if c.Links != nil {
-		links, err := c.Links(ctx, doc)
-		if err != nil {
-			return t, err
-		}
-		t.Links = func(id string) int { return links[id] }
-	}
-	return t, nil
 }

@@ -2,8 +2,11 @@ package compactor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,21 +15,21 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// CompressTerms are the inputs of [PlanCompress] besides the files.
-type CompressTerms struct {
-	Before string         // days before this one are summarized, YYYY-MM-DD
-	Cutoff time.Time      // files of the day Before are summarized if all their entries have times before this one
-	Layout *memory.Layout // of the root
-	Plain  bool           // archive without summaries
+// DefaultCutoff is the default age from which sessions and daily notes are
+// summarized.
+const DefaultCutoff = 48 * time.Hour
 
-	// Archive reports whether an archive file exists.
-	Archive func(path string) bool
-	// Contested reports whether a subject's directory below _longterms belongs
-	// to another subject.
-	Contested func(subject string) bool
-	// Summarizer supplies the summaries it already has; planning requests no
-	// new ones.
-	Summarizer *Summarizer
+// Compress summarizes old sessions and daily notes in the files of their
+// subjects and archives them. Its fields must not change while it is in use.
+//
+// For each file, Compress writes the summary lines first and moves the file
+// once they are safely stored. An interrupted run therefore loses nothing, and
+// the next run finds the lines and completes the work.
+type Compress struct {
+	Root
+	Summarizer *Summarizer   // writes the summaries; nil uses sentences of the entries
+	Cutoff     time.Duration // DefaultCutoff if zero
+	Plain      bool          // archive without summaries
 }
 
 // A CompressPlan lists the sessions and daily notes to summarize and archive,
@@ -48,12 +51,13 @@ type Compressed struct {
 type summaryLine struct {
 	api.SummaryLine
 	summary memory.Summary
-	subject string   // subject of the summary file
-	notes   []string // input for a model
+	subject string // subject of the summary file
 }
 
-// PlanCompress plans the summaries. A file with an open task stays. It is a pure function of the files, in any
-// order; it uses only sessions and daily notes.
+// Plan returns the plan for files older than cutoff, or than the configured
+// cutoff if it is zero. If there is a summarizer, Plan requests the missing
+// summaries from it. The only error is the context's. A file with an open task
+// stays.
 //
 // A summary contains at most three sentences of the entries of one file that
 // share a #project: tag, or have none, and have the same readers and the same
@@ -65,119 +69,125 @@ type summaryLine struct {
 // conversation with a contact to a file of that contact, and others to the
 // subject's profile.md. The subject is the one named by the file; else the
 // author, if the entries are readable by every subject; else the owner.
-func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
+func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
+	cutoff = cmp.Or(cutoff, c.Cutoff, DefaultCutoff)
+	last := c.day(cutoff)
+	var places []memory.Place
+	for _, path := range c.Paths() {
+		// The days of an Obsidian vault stay where they are.
+		if p := c.Layout.Place(path); (p.Kind == memory.Session || p.Kind == memory.Daily) && p.Day <= last && !p.ByFormat {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b memory.Place) int {
+		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Path, b.Path))
+	})
 	plan := CompressPlan{Files: []Compressed{}, Stay: []api.DayStay{}}
-	taken := map[string]bool{}
-	for _, d := range daysOf(docs, t.isOld) {
-		f, err := compressFile(d, t, taken)
+	p := &compressPlanner{Compress: c, ctx: ctx, taken: map[string]bool{}, contested: map[string]bool{}}
+	for _, place := range places {
+		doc, err := c.Files.Load(place.Path)
+		if err != nil || place.Day == last && !endsBefore(doc, c.Now().Add(-cutoff), c.Location) {
+			continue // deleted since the listing, or too new
+		}
+		f := Compressed{Compressed: api.Compressed{Day: place.Day, From: place.Path}, source: doc.Source}
+		err = p.planFile(doc, &f)
+		if ctx.Err() != nil {
+			return plan, ctx.Err()
+		}
 		if err != nil {
-			plan.Stay = append(plan.Stay, api.DayStay{Day: d.Place.Day, Path: d.Place.Path, Reason: err.Error()})
+			plan.Stay = append(plan.Stay, api.DayStay{Day: place.Day, Path: place.Path, Reason: err.Error()})
 			continue
 		}
-		taken[f.To] = true
-		plan.Files = append(plan.Files, *f)
+		p.taken[f.To] = true
+		plan.Files = append(plan.Files, f)
 	}
-	return plan
-}
-
-// isOld reports whether a file is old enough to be summarized.
-func (t *CompressTerms) isOld(d *memory.Document) bool {
-	return d.Place.Day < t.Before || d.Place.Day == t.Before && endsBefore(d, t.Cutoff, t.Layout.Location)
+	return plan, ctx.Err()
 }
 
 // endsBefore reports whether all entries of a day's file are known to be older
 // than a time. The start of the day is the time of entries without one.
 func endsBefore(d *memory.Document, cutoff time.Time, location *time.Location) bool {
 	start, err := time.ParseInLocation(time.DateOnly, d.Place.Day, cmp.Or(location, time.UTC))
-	if err != nil {
-		return false
-	}
-	return !slices.ContainsFunc(d.Entries, func(e memory.Entry) bool {
+	return err == nil && !slices.ContainsFunc(d.Entries, func(e memory.Entry) bool {
 		return e.Block != memory.EmptyHeading && (!e.Time.After(start) || !e.Time.Before(cutoff))
 	})
 }
 
-// compressFile plans one file, where taken holds the archive paths that earlier
-// files use. An error describes why the file stays.
-func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*Compressed, error) {
-	f := &Compressed{
-		Compressed: api.Compressed{Day: d.Place.Day, From: d.Place.Path}, source: d.Source, subject: d.Front.SubjectID,
-	}
+type compressPlanner struct {
+	*Compress
+	ctx       context.Context
+	taken     map[string]bool // paths in the archive that earlier files use
+	contested map[string]bool // known results of checkSubject, by subject
+	requests  summaryRequests
+}
+
+// planFile plans one file. An error describes why the file stays.
+func (p *compressPlanner) planFile(d *memory.Document, f *Compressed) (err error) {
+	f.subject = d.Front.SubjectID
 	if memory.ValidSubject(f.subject) != nil {
-		f.subject = cmp.Or(t.Layout.Owner, "owner")
+		f.subject = cmp.Or(p.Layout.Owner, "owner")
 	}
-	if !t.Plain && t.Contested(f.subject) {
-		return nil, fmt.Errorf("the directory of %s belongs to another subject", f.subject)
+	if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }) {
+		return errors.New("the file has an open task")
 	}
-	var entries []int
-	for i := range d.Entries {
-		if hasOpenTask(&d.Entries[i]) {
-			return nil, errors.New("the file has an open task")
-		}
-		if d.Entries[i].Block != memory.EmptyHeading {
-			entries = append(entries, i)
-		}
+	f.To, err = p.targetPath(d)
+	if err != nil || p.Plain {
+		return err
 	}
-	var err error
-	f.To, err = targetPath(d, t, taken)
+	err = p.checkSubject(f.subject)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !t.Plain {
-		f.lines, err = f.summaryLines(d, entries, t)
-		if err != nil {
-			return nil, err
-		}
-	}
+	f.lines, err = p.summaryLines(d, f)
 	for _, l := range f.lines {
 		f.Lines = append(f.Lines, l.SummaryLine)
 	}
-	return f, nil
+	return err
 }
 
-// targetPath returns the path of a file in the archive.
-func targetPath(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
-	to, err := archivedAt(d, t.Layout)
-	if err != nil {
-		return "", err
+// checkSubject returns an error if a subject's directory below _longterms belongs to
+// another subject.
+func (p *compressPlanner) checkSubject(subject string) error {
+	contested, known := p.contested[subject]
+	if !known {
+		contested = p.Root.contested("_longterms/"+memory.SubjectDir(subject)+"/", subject)
+		p.contested[subject] = contested
 	}
-	stem := strings.TrimSuffix(to, ".md")
-	for n := 2; taken[to] || t.Archive(to); n++ {
-		to = fmt.Sprintf("%s-%d.md", stem, n)
+	if contested {
+		return fmt.Errorf("the directory of %s belongs to another subject", subject)
 	}
-	if !sameReaders(d, t.Layout.Parse(to, d.Source, memory.Meta{})) {
-		return "", fmt.Errorf("%s.md already exists", stem)
-	}
-	return to, nil
+	return nil
 }
 
-// daysOf returns the sessions and daily notes that keep accepts, by day and path. Those
-// of an Obsidian vault stay where they are.
-func daysOf(docs []*memory.Document, keep func(*memory.Document) bool) []*memory.Document {
-	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
-		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.ByFormat || !keep(d)
-	})
-	slices.SortFunc(docs, func(a, b *memory.Document) int {
-		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
-	})
-	return docs
-}
-
-// archivedAt returns the path of a file in the archive, or an error if it
-// cannot move there.
-func archivedAt(d *memory.Document, l *memory.Layout) (string, error) {
-	to := l.Archived(d.Place, d.Front.SubjectID)
+// targetPath returns the path of a file in the archive, or an error if it cannot move
+// there.
+func (p *compressPlanner) targetPath(d *memory.Document) (string, error) {
+	first := p.Layout.Archived(d.Place, d.Front.SubjectID)
+	to := first
+	for n := 2; p.taken[to] || p.exists(to); n++ {
+		to = fmt.Sprintf("%s-%d.md", strings.TrimSuffix(first, ".md"), n)
+	}
 	switch {
 	case d.Stale:
 		return "", errors.New("the file cannot be read now")
 	case d.Unsound:
 		return "", errors.New("the structure of the file is ambiguous; run `memwatchd check`")
-	case to == "":
+	case first == "":
 		return "", errors.New("the archive has no distinct path for the file")
-	case !sameReaders(d, l.Parse(to, d.Source, memory.Meta{})):
+	case sameReaders(d, p.Layout.Parse(to, d.Source, memory.Meta{})):
+		return to, nil
+	case to == first:
 		return "", errors.New("the file would have other readers in the archive")
 	}
-	return to, nil
+	return "", fmt.Errorf("%s already exists", first)
+}
+
+func (p *compressPlanner) exists(path string) bool {
+	if path == "" {
+		return false
+	}
+	_, err := p.Disk.Read(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // sameReaders reports whether two files with the same text have the same
@@ -199,6 +209,12 @@ type lineTopic struct {
 	author     memory.Author // zero if the subject wrote the entries in private
 }
 
+func (a lineTopic) compare(b lineTopic) int {
+	return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.visibility, b.visibility),
+		strings.Compare(a.subject, b.subject), strings.Compare(a.author.By, b.author.By),
+		strings.Compare(a.author.Source, b.author.Source))
+}
+
 // topicOf returns the topic of an entry, without its project.
 func (f *Compressed) topicOf(e *memory.Entry) lineTopic {
 	a := lineTopic{visibility: e.Partition.Visibility, subject: f.subject, author: memory.Author{By: e.By}}
@@ -217,62 +233,49 @@ func (f *Compressed) topicOf(e *memory.Entry) lineTopic {
 	return a
 }
 
-func (f *Compressed) summaryLines(d *memory.Document, entries []int, t CompressTerms) ([]summaryLine, error) {
+func (p *compressPlanner) summaryLines(d *memory.Document, f *Compressed) (lines []summaryLine, err error) {
 	groups := map[lineTopic][]int{}
-	var order []lineTopic
-	add := func(a lineTopic, i int) {
-		if groups[a] == nil {
-			order = append(order, a)
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		if e.Block == memory.EmptyHeading {
+			continue
 		}
-		groups[a] = append(groups[a], i)
-	}
-	for _, i := range entries {
-		e, projects := &d.Entries[i], 0
-		a := f.topicOf(e)
+		a, inProject := f.topicOf(e), false
 		for _, tag := range e.Tags {
 			if name, ok := strings.CutPrefix(tag, "project:"); ok && name != "" {
-				a.project = name
-				add(a, i)
-				projects++
+				a.project, inProject = name, true
+				groups[a] = append(groups[a], i)
 			}
 		}
-		if projects > 0 {
+		if inProject {
 			continue
 		}
 		if d.Front.ContactID != "" { // the path of the summary contains the contact
 			a.visibility = memory.PrivateOnly
 		}
-		add(a, i)
+		groups[a] = append(groups[a], i)
 	}
-	slices.SortFunc(order, func(a, b lineTopic) int {
-		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.visibility, b.visibility),
-			strings.Compare(a.subject, b.subject), strings.Compare(a.author.By, b.author.By),
-			strings.Compare(a.author.Source, b.author.Source))
-	})
-	var lines []summaryLine
-	for _, a := range order {
+	for _, a := range slices.SortedFunc(maps.Keys(groups), lineTopic.compare) {
 		chosen := chooseSentences(d, groups[a])
 		if len(chosen) == 0 {
 			continue
 		}
-		if a.subject != f.subject && t.Contested(a.subject) {
-			return nil, fmt.Errorf("the directory of %s belongs to another subject", a.subject)
+		if err := p.checkSubject(a.subject); err != nil {
+			return nil, err
 		}
 		of := make([]int, len(chosen))
 		for i, s := range chosen {
 			of[i] = s.entry
 		}
-		line, err := newLine(d, of, joinSentences(chosen), a, t.Layout)
+		line, err := newLine(d, of, joinSentences(chosen), a, p.Layout)
 		if err != nil {
 			return nil, err
 		}
-		notes, told := t.Summarizer.selectNotes(d, groups[a], a.visibility)
-		if said := t.Summarizer.cachedSummary(notes); said != "" {
-			if better, err := newLine(d, told, said, a, t.Layout); err == nil {
+		if text, told := p.Summarizer.summarize(p.ctx, &p.requests, d, groups[a], a.visibility); text != "" {
+			if better, err := newLine(d, told, text, a, p.Layout); err == nil {
 				line, line.Model = better, true
 			}
 		}
-		line.notes = notes
 		lines = append(lines, line)
 	}
 	if len(lines) == 0 {

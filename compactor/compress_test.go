@@ -231,14 +231,15 @@ func TestCompressMeanwhile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tr := treeOf(t, "testdata/compress/days.txtar")
-			tr.before = func(path string) {
-				if path == test.at {
+			tr.before = func(c vault.Change) error {
+				if c.Path == test.at {
 					if test.text == "" {
 						delete(tr.files, test.path)
 					} else {
 						tr.files[test.path] += test.text
 					}
 				}
+				return nil
 			}
 			c := newCompress(tr)
 			c.Files = treeOf(t, "testdata/compress/days.txtar") // the earlier state
@@ -258,18 +259,12 @@ func TestCompressMeanwhile(t *testing.T) {
 	}
 	t.Run("writing is disabled", func(t *testing.T) {
 		tr := treeOf(t, "testdata/compress/days.txtar")
+		tr.before = func(vault.Change) error { return fmt.Errorf("write: %w", vault.ErrOff) }
 		c := newCompress(tr)
-		c.Writer = offWriter{}
 		if report, err := c.Run(t.Context(), 0, false); !errors.Is(err, vault.ErrOff) || report.Applied > 0 || len(tr.writes) > 0 {
 			t.Errorf("report %+v, %v", report, err)
 		}
 	})
-}
-
-type offWriter struct{}
-
-func (offWriter) Write(context.Context, vault.Change) (vault.Written, error) {
-	return vault.Written{}, fmt.Errorf("write: %w", vault.ErrOff)
 }
 
 func TestSentences(t *testing.T) {

@@ -17,11 +17,11 @@ const (
 	maxCurrentEvidence = 50
 )
 
-// A currentSummary is a summary to write in place of an entry, or as a new entry
-// if at is -1.
+// A currentSummary is the summary of an entry, or a new one if at is -1.
 type currentSummary struct {
 	memory.Summary
-	at int
+	at      int
+	changed bool
 }
 
 // putLines returns a summary file in which each line is part of the current
@@ -30,54 +30,39 @@ type currentSummary struct {
 func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse func([]byte) *memory.Document) ([]byte,
 	error) {
 	var list []currentSummary
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.IsSummary() {
+			list = append(list, currentSummary{memory.Summary{Title: e.Title, Text: e.SummaryText(),
+				Visibility: e.Partition.Visibility, Evidence: e.Evidence, Attributes: e.Attributes}, i, false})
+		}
+	}
 	for i := range lines {
 		s := lines[i].summary
 		if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Title == s.Title && s.Matches(&e) }) {
 			continue
 		}
 		n := slices.IndexFunc(list, func(c currentSummary) bool { return sameTopic(&c.Summary, &s) })
-		if n < 0 {
-			current, ok := findCurrent(doc, &s)
-			if !ok || current.includes(&s) {
-				if !ok {
-					list = append(list, currentSummary{s, -1})
-				}
-				continue
-			}
-			n, list = len(list), append(list, current)
-		}
-		merged := mergeSummaries(list[n].Summary, s)
-		if merged.Check(doc.Place.Path, l) != nil {
-			list = append(list, currentSummary{s, -1})
+		if n >= 0 && list[n].includes(&s) {
 			continue
 		}
-		list[n].Summary = merged
+		if n >= 0 {
+			if merged := mergeSummaries(list[n].Summary, s); merged.Check(doc.Place.Path, l) == nil {
+				list[n].Summary, list[n].changed = merged, true
+				continue
+			}
+		}
+		list = append(list, currentSummary{s, -1, true})
 	}
 	r := doc.Revise()
 	for i := range list {
-		if c := &list[i]; c.at >= 0 {
-			r.Replace(c.at, c.String())
-		} else {
+		switch c := &list[i]; {
+		case c.at < 0:
 			r.Append(c.Section(), c.String())
+		case c.changed:
+			r.Replace(c.at, c.String())
 		}
 	}
 	return r.Apply(parse)
-}
-
-// findCurrent returns the entry of a file that is the current summary of a topic.
-func findCurrent(doc *memory.Document, topic *memory.Summary) (currentSummary, bool) {
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if !e.IsSummary() {
-			continue
-		}
-		c := currentSummary{memory.Summary{Title: e.Title, Text: e.SummaryText(), Visibility: e.Partition.Visibility,
-			Evidence: e.Evidence, Attributes: e.Attributes}, i}
-		if sameTopic(&c.Summary, topic) {
-			return c, true
-		}
-	}
-	return currentSummary{}, false
 }
 
 // sameTopic reports whether two current summaries have the same topic.

@@ -2,11 +2,7 @@ package compactor
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -63,16 +59,14 @@ func (f Fill) Hint(lang brief.Lang) string {
 	if !ok {
 		w = fillHints[brief.English]
 	}
-	var how string
+	how, consequence := w.near, w.archived
 	switch {
+	case f.Share < nearShare:
+		return ""
 	case f.Share > 1:
 		how = w.over
 	case f.Share >= nearlyFull:
 		how = w.nearly
-	case f.Share >= nearShare:
-		how = w.near
-	default:
-		return ""
 	}
 	var of []string
 	if f.Limit.Items > 0 {
@@ -81,90 +75,57 @@ func (f Fill) Hint(lang brief.Lang) string {
 	if f.Limit.Characters > 0 {
 		of = append(of, fmt.Sprintf(w.characters, f.Size.Characters, f.Limit.Characters))
 	}
-	what := w.archived
 	if f.Soft {
-		what = w.notShown
+		consequence = w.notShown
 	}
-	return fmt.Sprintf(w.hint, how, strings.Join(of, w.separator), what)
+	return fmt.Sprintf(w.hint, how, strings.Join(of, w.separator), consequence)
+}
+
+// limitOf returns the limit of a path, whether it is a soft one, and whether there is
+// one.
+func (c *Compactor) limitOf(path string) (limit api.CompactLimit, soft, ok bool) {
+	limit, ok = matchLimit(c.Limits, path)
+	if !ok {
+		limit, soft = matchLimit(c.Soft, path)
+	}
+	return limit, soft, ok || soft
 }
 
 // Limited reports whether a hard or soft limit applies to a path.
 func (c *Compactor) Limited(path string) bool {
-	if _, copied := memory.CopyOf(path); copied {
-		return false
-	}
-	_, hard := matchLimit(c.Limits, path)
-	_, soft := matchLimit(c.Soft, path)
-	return hard || soft
+	_, copied := memory.CopyOf(path)
+	_, _, limited := c.limitOf(path)
+	return limited && !copied
 }
 
 // FillOf returns how full a file is and reports whether the file has a limit.
 func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
-	if doc.Place.Kind != memory.Longterm {
+	limit, soft, ok := c.limitOf(doc.Place.Path)
+	if !ok || doc.Place.Kind != memory.Longterm {
 		return Fill{}, false
-	}
-	path := doc.Place.Path
-	limit, ok := matchLimit(c.Limits, path)
-	soft := false
-	if !ok {
-		limit, soft = matchLimit(c.Soft, path)
-		if !soft {
-			return Fill{}, false
-		}
 	}
 	size := Measure(doc)
 	if soft {
 		size.Characters = brief.FullChars(doc) // which are cut
 	}
-	return Fill{Path: path, Size: size, Limit: limit, Soft: soft, Share: share(limit, size)}, true
+	return Fill{Path: doc.Place.Path, Size: size, Limit: limit, Soft: soft, Share: share(limit, size)}, true
 }
 
-// Changed updates the fill and the usage counts of a file. A nil doc means that
-// the file is gone. Changed returns quickly for files without a limit.
-func (c *Compactor) Changed(path string, doc *memory.Document) {
-	if !c.Limited(path) {
-		return
-	}
-	if c.Uses != nil {
-		c.Uses.Changed(path, doc)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.near, path)
-	if doc == nil {
-		return
-	}
-	if f, ok := c.FillOf(doc); ok && f.Share >= nearShare {
-		if c.near == nil {
-			c.near = map[string]Fill{}
-		}
-		c.near[path] = f
-	}
-}
-
-// Survey measures all limited files. Call it once after the start of the
-// daemon, because Changed has not been called for unchanged files.
-func (c *Compactor) Survey(ctx context.Context) error {
+// Near returns the files near or over their limit, the fullest first.
+func (c *Compactor) Near() (list []Fill) {
 	for _, path := range c.Paths() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if !c.Limited(path) {
 			continue
 		}
 		doc, err := c.Files.Load(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("survey: %w", err)
+		if err != nil {
+			continue
 		}
-		c.Changed(path, doc)
+		if f, ok := c.FillOf(doc); ok && f.Share >= nearShare {
+			list = append(list, f)
+		}
 	}
-	return nil
-}
-
-// Near returns the files near or over their limit, the fullest first.
-func (c *Compactor) Near() []Fill {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.SortedFunc(maps.Values(c.near),
+	slices.SortFunc(list,
 		func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Path, b.Path)) })
+	return list
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -101,24 +102,6 @@ func TestLinksFollowOldDays(t *testing.T) {
 	}
 }
 
-func TestSameReaders(t *testing.T) {
-	tr := newTree(nil)
-	at := func(path string) *memory.Document {
-		return tr.layout.Parse(path, []byte("- said\n- in private <!-- visibility=private_only -->\n"), memory.Meta{})
-	}
-	session := at("2026-01-01/x.md")
-	for path, want := range map[string]bool{
-		"_longterms/owner/_archive/2026-01-01/x.md":          true,
-		"_longterms/owner/_archive/2026-01-01/2026-01-01.md": false,
-		"_longterms/acct_42/_archive/2026-01-01/x.md":        false,
-		"_longterms/owner/_archive/x.md":                     false,
-	} {
-		if got := sameReaders(session, at(path)); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
-	}
-}
-
 // TestDaysByFormatStay checks that daily notes in the format of an Obsidian vault are
 // neither archived nor summarized.
 func TestDaysByFormatStay(t *testing.T) {
@@ -126,19 +109,12 @@ func TestDaysByFormatStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &memory.Layout{Days: format}
-	docs := []*memory.Document{
-		l.Parse("Journal/2026-01-01.md", []byte("- decided\n- [ ] open\n"), memory.Meta{}),
-		l.Parse("memory/2026-01-01.md", []byte("- decided\n"), memory.Meta{}),
-	}
-	none := func(string) bool { return false }
-	if days := daysOf(docs, func(*memory.Document) bool { return true }); len(days) != 1 || days[0].Place.Path != "memory/2026-01-01.md" {
-		t.Errorf("%+v", days)
-	}
-	summaries := PlanCompress(docs, CompressTerms{Before: "2026-02-01", Layout: l, Contested: none,
-		Archive: none})
-	if len(summaries.Stay) > 0 || len(summaries.Files) != 1 || summaries.Files[0].From != "memory/2026-01-01.md" {
-		t.Errorf("%+v", summaries)
+	tr := newTree([]txtar.File{{Name: "Journal/2026-01-01.md", Data: []byte("- decided\n- [ ] open\n")},
+		{Name: "memory/2026-01-01.md", Data: []byte("- decided\n")}})
+	tr.layout = &memory.Layout{Days: format}
+	plan, err := newCompress(tr).Plan(t.Context(), 0)
+	if err != nil || len(plan.Stay) > 0 || len(plan.Files) != 1 || plan.Files[0].From != "memory/2026-01-01.md" {
+		t.Errorf("%+v, %v", plan, err)
 	}
 }
 

@@ -33,26 +33,6 @@ func (p *Plan) entries() []int {
 	return list
 }
 
-// Terms are the inputs of a plan besides the file.
-type Terms struct {
-	Limit   api.CompactLimit
-	MaxLoss float64   // maximum share of a file's items removed by one plan; always allows one
-	Now     time.Time // reference time for ages
-
-	Since time.Time               // start of counting; zero without counts
-	Uses  func(id string) float64 // uses of an entry of the file, see [Uses.Of]; nil without counts
-	Links func(id string) int     // number of links to an entry of the file; nil without counts
-
-	// Copy returns an entry as written to the archive, or an error if the entry
-	// cannot be archived. Nil accepts all entries.
-	Copy func(*memory.Document, *memory.Entry) ([]byte, error)
-	// Unremovable returns those of the given entries that cannot be removed without
-	// changing the rest of the file. Nil means none.
-	Unremovable func(*memory.Document, []int) []int
-
-	Explain bool // include the entries that stay, and all scores
-}
-
 const (
 	// minHistory is the minimum counting period before low use alone removes
 	// entries, unless a file is over twice its limit.
@@ -62,8 +42,11 @@ const (
 )
 
 type planner struct {
-	Terms
+	*Compactor
 	doc        *memory.Document
+	limit      api.CompactLimit
+	now        time.Time
+	explain    bool
 	items      []candidate // the top-level list items, in the order of lines
 	size       api.CompactSize
 	quota      int // number of items that may still be removed
@@ -82,8 +65,9 @@ type candidate struct {
 	selected  bool
 }
 
-// PlanFile plans the removals from a long-term file. It is a pure function: the
-// same file and terms give the same plan.
+// PlanFile plans the removals from a long-term file, given the number of links to its
+// entries. The same file and counts give the same plan. With explain, the plan includes
+// the entries that stay, and all scores.
 //
 // Items with the same text as a newer one in the same section are removed
 // first. While the file is over its limit, PlanFile then removes completed
@@ -93,18 +77,19 @@ type candidate struct {
 // use no more than half of the limit. If the protected content alone exceeds
 // the limit, no item is removed for its score, because that could not bring the
 // file within its limit.
-func PlanFile(doc *memory.Document, t Terms) *Plan {
-	p := &planner{Terms: t, doc: doc, size: Measure(doc)}
+func (c *Compactor) PlanFile(doc *memory.Document, limit api.CompactLimit, links map[string]int, now time.Time,
+	explain bool) *Plan {
+	p := &planner{Compactor: c, doc: doc, limit: limit, now: now, explain: explain, size: Measure(doc)}
 	p.plan = &Plan{CompactPlan: api.CompactPlan{
-		Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []api.CompactStep{},
+		Path: doc.Place.Path, Limit: limit, Before: p.size, After: p.size, Steps: []api.CompactStep{},
 		State: api.LeftAlone,
 	}}
 	if err := checkTrimmable(doc); err != nil {
 		p.plan.Problem = err.Error()
 		return p.plan
 	}
-	p.hasHistory = !t.Since.IsZero() && t.Now.Sub(t.Since) >= minHistory
-	p.gatherItems()
+	p.hasHistory = c.Uses != nil && !c.Uses.Since().IsZero() && now.Sub(c.Uses.Since()) >= minHistory
+	p.gatherItems(links)
 	for again := true; again; {
 		p.selectSteps()
 		again = p.protectStuck()
@@ -114,7 +99,7 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 		p.plan.Steps = append(p.plan.Steps, s.CompactStep)
 	}
 	p.plan.After = p.size
-	if t.Explain {
+	if explain {
 		p.explainKept()
 	}
 	return p.plan
@@ -125,7 +110,7 @@ func (p *planner) makeStep(c *candidate, action, reason string) api.CompactStep 
 		ID: p.doc.Place.Path + "#" + c.e.ID, Line: c.e.Line, EndLine: c.e.EndLine, Section: c.e.Sections,
 		Text: c.e.Text, Action: action, Reason: reason,
 	}
-	if p.Explain {
+	if p.explain {
 		s.Score = &c.score
 	}
 	return s

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -45,6 +46,7 @@ func TestPlanGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			terms := termsOf(t, string(a.Comment))
+			c := &Compactor{Root: Root{Parse: parse}, MaxLoss: terms.MaxLoss, Uses: &Uses{since: terms.Since}}
 			want := map[string]string{}
 			for _, f := range a.Files {
 				if p, ok := strings.CutSuffix(f.Name, " →"); ok {
@@ -57,7 +59,12 @@ func TestPlanGolden(t *testing.T) {
 					continue
 				}
 				doc := parse(vault.File{Path: f.Name, Data: f.Data, ModTime: oldTime})
-				got := dump(PlanFile(doc, terms))
+				used := &usedFile{Entries: map[string]*usedEntry{}}
+				for id, n := range terms.Uses {
+					used.Entries[id] = &usedEntry{Count: n, Last: terms.Now}
+				}
+				c.Uses.files = map[string]*usedFile{f.Name: used}
+				got := dump(c.PlanFile(doc, terms.Limit, terms.Links, terms.Now, terms.Explain))
 				out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(got)})
 				if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
 					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
@@ -72,13 +79,20 @@ func TestPlanGolden(t *testing.T) {
 	}
 }
 
-func termsOf(t *testing.T, comment string) Terms {
+type terms struct {
+	Limit      api.CompactLimit
+	MaxLoss    float64
+	Now, Since time.Time
+	Uses       map[string]float64
+	Links      map[string]int
+	Explain    bool
+}
+
+func termsOf(t *testing.T, comment string) terms {
 	t.Helper()
-	terms := Terms{MaxLoss: 0.25, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	terms := terms{MaxLoss: 0.25, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Uses: map[string]float64{},
+		Links: map[string]int{}}
 	terms.Since = terms.Now.AddDate(0, -1, 0)
-	uses, links := map[string]float64{}, map[string]int{}
-	terms.Uses = func(id string) float64 { return uses[id] }
-	terms.Links = func(id string) int { return links[id] }
 	number := func(s string) float64 {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
@@ -115,9 +129,9 @@ func termsOf(t *testing.T, comment string) Terms {
 		case "explain":
 			terms.Explain = word[1] == "true"
 		case "use":
-			uses[word[1]] = number(word[2])
+			terms.Uses[word[1]] = number(word[2])
 		case "link":
-			links[word[1]] = int(number(word[2]))
+			terms.Links[word[1]] = int(number(word[2]))
 		}
 	}
 	return terms

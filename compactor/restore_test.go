@@ -38,16 +38,14 @@ func TestRestore(t *testing.T) {
 		{"it was public by itself", "- one\n", archive("visibility=public_ok from=_longterms/acct_42/_index.md"),
 			"- one\n- **Home**: Lisbon <!-- id=home visibility=public_ok -->\n", ""},
 		{"somebody else's file", "- one\n", archive("from=_longterms/acct_43/_index.md"), "", "as its source, but that file has another archive"},
-		{"out of the root", "- one\n", archive("from=../other/_index.md"), "", "not a path"},
 		{"a session", "- one\n", archive("from=2026-01-01/cli.md"), "", "as its source, but that file has another archive"},
 		{"an archive", "- one\n", archive("from=_longterms/acct_42/_archive/x.md"), "", "as its source, but that file has another archive"},
 		{"nowhere", "- one\n", archive("source=cli"), "", ErrNotArchived.Error()},
-		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "the file cannot be changed until this problem is fixed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})
+			r := newTestRoot(t, []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})
 			if test.file != "" {
-				r.save(indexPath, test.file)
+				r.files[indexPath] = test.file
 			}
 			before := r.String()
 			got, err := r.Restore(t.Context(), archivePath, "home")
@@ -63,36 +61,16 @@ func TestRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := r.text(indexPath); text != test.want {
+			if text := r.files[indexPath]; text != test.want {
 				t.Errorf("got:\n%s\nwant:\n%s", text, test.want)
 			}
-			if text := r.text(archivePath); text != "# Key Facts\n\n- other\n" {
+			if text := r.files[archivePath]; text != "# Key Facts\n\n- other\n" {
 				t.Errorf("left in the archive:\n%s", text)
 			}
-			if e := entryOf(r.index(), strings.TrimPrefix(got.ID, indexPath+"#")); e == nil || e.Line != got.Line || e.Title != "Home" || got.Path != indexPath {
+			if e := entryOf(parseText(indexPath, r.files[indexPath]), strings.TrimPrefix(got.ID, indexPath+"#")); e == nil || e.Line != got.Line || e.Title != "Home" || got.Path != indexPath {
 				t.Errorf("it is said to be at %+v", got)
 			}
 		})
-	}
-}
-
-// TestRestoreHalfDone checks a restore that returns the entry to its file but
-// cannot remove it from the archive.
-func TestRestoreHalfDone(t *testing.T) {
-	const in = "# Key Facts\n\n- one <!-- id=one from=_longterms/acct_42/_index.md -->\n"
-	r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(in)}, {Name: indexPath, Data: []byte("- two\n")}})
-	failure := errors.New("no space left on device")
-	r.before = func(c vault.Change) error {
-		if c.Path == archivePath {
-			return failure
-		}
-		return nil
-	}
-	if _, err := r.Restore(t.Context(), archivePath, "one"); !errors.Is(err, failure) || !strings.Contains(err.Error(), "remains in the archive") {
-		t.Errorf("got %v", err)
-	}
-	if got := r.text(indexPath) + r.text(archivePath); got != "- two\n- one <!-- id=one -->\n"+in {
-		t.Errorf("got:\n%s", got)
 	}
 }
 
@@ -100,7 +78,7 @@ func TestRestoreHalfDone(t *testing.T) {
 // which is named after the subject. If its files name another subject, no entry
 // is archived there.
 func TestNothingGoesToAnothersArchive(t *testing.T) {
-	r := newTestRoot(t, t.TempDir(), []txtar.File{
+	r := newTestRoot(t, []txtar.File{
 		{Name: "MEMORY.md", Data: []byte("---\nsubject_id: acct:42\n---\n- one\n- two\n")},
 		{Name: "_longterms/acct_42/preference.md", Data: []byte("---\nsubject_id: acct_42\n---\n- **a**: b\n")},
 	})
@@ -110,7 +88,7 @@ func TestNothingGoesToAnothersArchive(t *testing.T) {
 	if len(report.Plans) != 1 || !strings.Contains(report.Plans[0].Problem, "belongs to another subject") || r.String() != before {
 		t.Errorf("%+v\n%s", report.Plans, r)
 	}
-	r.save("_longterms/acct_42/preference.md", "- **a**: b\n")
+	r.files["_longterms/acct_42/preference.md"] = "- **a**: b\n"
 	if report := r.compact(Request{}); report.Applied != 1 {
 		t.Errorf("%+v", report.Plans)
 	}
@@ -130,29 +108,29 @@ const (
 // archive.
 func TestRestoreAfterACrash(t *testing.T) {
 	const index = "# Facts\n\n- keep\n"
-	r := newTestRoot(t, t.TempDir(), []txtar.File{
+	r := newTestRoot(t, []txtar.File{
 		{Name: restoredTo, Data: []byte(index)},
 		{Name: restoredOf, Data: []byte("# Facts\n\n- one <!-- from=" + restoredTo + " section=Facts archived=2026-02-01T00:00:00Z -->\n")},
 	})
-	e := r.archivedItems()[0]
+	id := r.archived()[0].Entries[0].ID
 	r.before = func(c vault.Change) error {
 		if c.Path == restoredOf {
 			return errors.New("killed")
 		}
 		return nil
 	}
-	if _, err := r.Restore(t.Context(), e[0], e[1]); err == nil {
-		t.Fatal("nothing has failed")
+	if _, err := r.Restore(t.Context(), restoredOf, id); err == nil || !strings.Contains(err.Error(), "remains in the archive") {
+		t.Fatal(err)
 	}
 	r.before = nil
-	back := r.restore(e[0], e[1])
-	if got, want := r.text(restoredTo), index+"- one\n"; got != want {
+	back := r.restore(restoredOf, id)
+	if got, want := r.files[restoredTo], index+"- one\n"; got != want {
 		t.Errorf("the file is %q, want %q", got, want)
 	}
 	if back.Path != restoredTo || back.Line != 4 {
 		t.Errorf("it is said to be back as %+v", back)
 	}
-	if left := r.archivedItems(); len(left) > 0 {
+	if left := r.archived(); len(left) != 1 || strings.Contains(r.files[restoredOf], "one") {
 		t.Errorf("the archive still has %v", left)
 	}
 }

@@ -38,68 +38,49 @@ const (
 	maxFailures  = 3       // consecutive failures after which the model counts as unavailable
 )
 
-// selectNotes returns the texts of the entries that may be sent to the model, and
-// these entries.
-func (s *Summarizer) selectNotes(d *memory.Document, entries []int, v memory.Visibility) (texts []string, told []int) {
+// summaryRequests counts the requests of a plan.
+type summaryRequests struct{ sent, failures int }
+
+// summarize returns a summary of the entries that may be sent to the model, from the
+// cache or on request, and these entries. It returns "" if there is no summary.
+func (s *Summarizer) summarize(ctx context.Context, r *summaryRequests, d *memory.Document, entries []int,
+	v memory.Visibility) (text string, told []int) {
 	if s == nil {
-		return nil, nil
+		return "", nil
 	}
+	var notes []string
 	size := 0
 	for _, i := range byWeight(d, entries) {
 		e := &d.Entries[i]
 		size += len(e.Text)
-		if size > maxNoteBytes || len(texts) == maxNotes {
+		if size > maxNoteBytes || len(notes) == maxNotes {
 			break
 		}
 		if len(sentencesOf(d, i)) > 0 && s.MaySend(v, string(d.Source[e.Span.Start:e.Span.End])) {
-			texts, told = append(texts, e.Text), append(told, i)
+			notes, told = append(notes, e.Text), append(told, i)
 		}
 	}
-	return texts, told
-}
-
-// cachedSummary returns the cached summary of notes, or "" if there is none.
-func (s *Summarizer) cachedSummary(notes []string) string {
-	if len(notes) == 0 {
-		return ""
+	key := sha256.Sum256(fmt.Appendf(nil, "%q", notes))
+	s.mu.Lock()
+	text = s.cache[key]
+	s.mu.Unlock()
+	if text != "" || len(notes) == 0 || r.sent == maxRequests || r.failures == maxFailures || ctx.Err() != nil {
+		return text, told
 	}
+	r.sent++
+	r.failures++
+	text, err := s.Summarize(ctx, notes, func(summary string) error { return s.checkSummary(summary, notes) })
+	if err != nil {
+		return "", nil
+	}
+	r.failures = 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cache[noteKey(notes)]
-}
-
-func noteKey(notes []string) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q", notes))
-}
-
-// requestMissing requests the missing summaries for a plan and reports whether it
-// received any.
-func (s *Summarizer) requestMissing(ctx context.Context, plan *CompressPlan) (learned bool) {
-	asked, failures := 0, 0
-	for i := range plan.Files {
-		for _, line := range plan.Files[i].lines {
-			if len(line.notes) == 0 || s.cachedSummary(line.notes) != "" {
-				continue
-			}
-			asked++
-			if asked > maxRequests || failures == maxFailures || ctx.Err() != nil {
-				return learned
-			}
-			text, err := s.Summarize(ctx, line.notes, func(summary string) error { return s.checkSummary(summary, line.notes) })
-			failures++
-			if err != nil {
-				continue
-			}
-			failures, learned = 0, true
-			s.mu.Lock()
-			if s.cache == nil {
-				s.cache = map[[sha256.Size]byte]string{}
-			}
-			s.cache[noteKey(line.notes)] = text
-			s.mu.Unlock()
-		}
+	if s.cache == nil {
+		s.cache = map[[sha256.Size]byte]string{}
 	}
-	return learned
+	s.cache[key] = text
+	return text, told
 }
 
 // checkSummary returns an error if a summary is unusable. It must be one line of

@@ -23,12 +23,13 @@ import (
 // A tree holds the files of a memory and implements their writer. It can undo
 // its changes, and it can fail from any write on, like a killed process.
 type tree struct {
-	layout *memory.Layout
-	files  map[string]string
-	done   []func()       // undo functions, oldest first
-	writes []vault.Change // the changes made
-	left   int            // number of writes that still succeed; unlimited if negative
-	before func(path string)
+	layout  *memory.Layout
+	files   map[string]string
+	modTime time.Time      // of all files
+	done    []func()       // undo functions, oldest first
+	writes  []vault.Change // the changes made
+	left    int            // number of writes that still succeed; unlimited if negative
+	before  func(vault.Change) error
 }
 
 var errKilled = errors.New("killed")
@@ -52,7 +53,7 @@ func (tr *tree) Read(path string) (vault.File, error) {
 	if !ok {
 		return vault.File{}, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 	}
-	return vault.File{Path: path, Data: []byte(text)}, nil
+	return vault.File{Path: path, Data: []byte(text), ModTime: tr.modTime}, nil
 }
 
 func (tr *tree) Load(path string) (*memory.Document, error) {
@@ -82,7 +83,9 @@ func (tr *tree) change(ctx context.Context, c vault.Change, to string) (vault.Wr
 		return vault.Written{}, err
 	}
 	if tr.before != nil {
-		tr.before(c.Path)
+		if err := tr.before(c); err != nil {
+			return vault.Written{}, err
+		}
 	}
 	var old *vault.File
 	if f, err := tr.Read(c.Path); err == nil {

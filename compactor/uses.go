@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,9 +21,6 @@ const (
 	// saveAfter is the interval of saves; a crash loses at most the counts of
 	// this time.
 	saveAfter = time.Minute
-	// maxCounted bounds the number of counted entries; the least used ones are
-	// dropped.
-	maxCounted = 20_000
 	// minCount is the count below which a use is dropped, some 200 days after a
 	// single use.
 	minCount = 0.01
@@ -41,14 +37,13 @@ type Uses struct {
 	Logger *slog.Logger
 	Now    func() time.Time
 
-	write    func(string, []byte) error // state.Write; tests replace it
-	saving   sync.Mutex                 // held while saving, so that no older counts replace newer ones; before mu
-	mu       sync.Mutex
-	loaded   bool
-	since    time.Time
-	files    map[string]*usedFile
-	newFiles map[string]bool // files with entries known only by id
-	dirty    bool
+	write   func(string, []byte) error // state.Write; tests replace it
+	saving  sync.Mutex                 // held while saving, so that no older counts replace newer ones; before mu
+	mu      sync.Mutex
+	since   time.Time
+	files   map[string]*usedFile // nil before Open
+	changed map[string]bool      // files to compare with their counts
+	dirty   bool
 }
 
 type usedFile struct {
@@ -76,8 +71,8 @@ type usesState struct {
 func (u *Uses) Open() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.write = state.Write
-	u.loaded, u.since, u.files = true, u.Now().UTC().Truncate(time.Second), map[string]*usedFile{}
+	u.write, u.changed = state.Write, map[string]bool{}
+	u.since, u.files = u.Now().UTC().Truncate(time.Second), map[string]*usedFile{}
 	var saved usesState
 	err := state.Load(u.Path, 1, &saved)
 	if err == nil && saved.Since.IsZero() {
@@ -92,11 +87,8 @@ func (u *Uses) Open() error {
 	}
 	u.since = saved.Since
 	for path, f := range saved.Files {
-		if f == nil {
-			continue
-		}
-		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e == nil || !(e.Count > 0) })
-		if len(f.Entries) > 0 {
+		if f != nil && len(f.Entries) > 0 {
+			maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e == nil || !(e.Count > 0) })
 			u.files[path] = f
 		}
 	}
@@ -128,11 +120,7 @@ func (u *Uses) Used(ids []string, now time.Time) {
 		e := f.Entries[id]
 		if e == nil {
 			e = &usedEntry{}
-			f.Entries[id] = e
-			if u.newFiles == nil {
-				u.newFiles = map[string]bool{}
-			}
-			u.newFiles[path] = true
+			f.Entries[id], u.changed[path] = e, true
 		}
 		e.Count, e.Last = e.countAt(now)+1, now.UTC().Truncate(time.Second)
 		u.dirty = true
@@ -147,29 +135,19 @@ func (e *usedEntry) countAt(now time.Time) float64 { return e.Count * decay(max(
 func (u *Uses) Of(path, id string, now time.Time) float64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if f := u.files[path]; f != nil {
-		if e := f.Entries[id]; e != nil {
-			return e.countAt(now)
-		}
+	if f := u.files[path]; f != nil && f.Entries[id] != nil {
+		return f.Entries[id].countAt(now)
 	}
 	return 0
 }
 
-// Changed updates the counts of a file and transfers the counts of edited
-// entries. A nil doc means that the file is gone, with its counts.
-func (u *Uses) Changed(path string, doc *memory.Document) {
+// Changed records that a file has changed or is gone, so that its counts follow its
+// entries. Changed returns quickly.
+func (u *Uses) Changed(path string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	f := u.files[path]
-	switch {
-	case f == nil:
-	case doc == nil:
-		delete(u.files, path)
-		u.dirty = true
-	default:
-		f.transferCounts(doc)
-		delete(u.newFiles, path)
-		u.dirty = true
+	if u.files[path] != nil {
+		u.changed[path] = true
 	}
 }
 
@@ -180,47 +158,44 @@ func (u *Uses) Forget(which func(path, id, text string) bool) error {
 	u.mu.Lock()
 	for path, f := range u.files {
 		maps.DeleteFunc(f.Entries, func(id string, e *usedEntry) bool { return which(path, id, e.Title+"\n"+e.Within) })
-		if len(f.Entries) == 0 {
-			delete(u.files, path)
-		}
 	}
 	u.dirty = true
 	u.mu.Unlock()
-	u.Save()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.dirty && u.loaded {
-		return errors.New("cannot save usage counts")
-	}
-	return nil
+	return u.Save()
 }
 
 // Run saves the counts periodically until the context ends, and then once more.
-// It returns the error of the context.
+// It logs failures, and returns the error of the context.
 func (u *Uses) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			u.Save()
-			return ctx.Err()
 		case <-time.After(saveAfter):
-			u.Save()
+		}
+		if err := u.Save(); err != nil {
+			u.Logger.Warn("cannot save usage counts, retrying", "err", err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 }
 
-// Save saves changed counts. It logs a failure and retries with the next save,
-// because no other function depends on the result.
-func (u *Uses) Save() {
+// Save saves changed counts. After an error the next call retries.
+func (u *Uses) Save() error {
 	u.saving.Lock()
 	defer u.saving.Unlock()
-	u.readNew()
+	u.update()
 	u.mu.Lock()
-	if !u.dirty || !u.loaded {
+	if !u.dirty || u.files == nil {
 		u.mu.Unlock()
-		return
+		return nil
 	}
-	u.dropFaded()
+	now := u.Now()
+	maps.DeleteFunc(u.files, func(_ string, f *usedFile) bool {
+		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e.countAt(now) < minCount })
+		return len(f.Entries) == 0
+	})
 	data, err := json.Marshal(usesState{Version: 1, Since: u.since, Files: u.files})
 	u.dirty = false
 	u.mu.Unlock()
@@ -228,46 +203,81 @@ func (u *Uses) Save() {
 		err = u.write(u.Path, data)
 	}
 	if err != nil {
-		u.Logger.Warn("cannot save usage counts", "path", u.Path, "err", err)
 		u.mu.Lock()
 		u.dirty = true
+		u.mu.Unlock()
+		return fmt.Errorf("usage counts: %w", err)
+	}
+	return nil
+}
+
+// update compares the files that have changed, or have newly counted entries, with
+// their counts.
+func (u *Uses) update() {
+	u.mu.Lock()
+	paths := slices.Collect(maps.Keys(u.changed))
+	u.dirty = u.dirty || len(paths) > 0
+	clear(u.changed)
+	u.mu.Unlock()
+	for _, path := range paths {
+		doc, err := u.Files.Load(path)
+		u.mu.Lock()
+		if f := u.files[path]; f != nil && err == nil {
+			f.transferCounts(doc)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			delete(u.files, path)
+		}
 		u.mu.Unlock()
 	}
 }
 
-// readNew reads the files with entries known only by id.
-func (u *Uses) readNew() {
-	u.mu.Lock()
-	paths := slices.Sorted(maps.Keys(u.newFiles))
-	u.newFiles = nil
-	u.mu.Unlock()
-	for _, path := range paths {
-		if doc, err := u.Files.Load(path); err == nil {
-			u.Changed(path, doc)
+// transferCounts transfers the counts of edited entries to their new ids. A generated
+// id depends on the entry's text, so an edit changes it. The edited entry is the only
+// one of the same section with the same title, if its id has no count. Without one,
+// the count stays under the old id until it fades: the edit may be reverted.
+func (f *usedFile) transferCounts(doc *memory.Document) {
+	at := make(map[string]int, len(doc.Entries))
+	for i := range doc.Entries {
+		at[doc.Entries[i].ID] = i
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.Entries)) {
+		e := f.Entries[id]
+		if _, ok := at[id]; ok {
+			continue
+		}
+		if now := findTitled(doc, e.Title, e.Within); now != "" && f.Entries[now] == nil {
+			delete(f.Entries, id)
+			f.Entries[now] = e
+		}
+	}
+	for id, u := range f.Entries {
+		i, ok := at[id]
+		if !ok {
+			continue
+		}
+		e := &doc.Entries[i]
+		u.Title, u.Within = "", sectionKey(e)
+		if findTitled(doc, e.Title, u.Within) == e.ID {
+			u.Title = e.Title
 		}
 	}
 }
 
-func (u *Uses) dropFaded() {
-	now := u.Now()
-	type counted struct {
-		path, id string
-		count    float64
-	}
-	var all []counted
-	for path, f := range u.files {
-		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e.countAt(now) < minCount })
-		for id, e := range f.Entries {
-			all = append(all, counted{path, id, e.countAt(now)})
+func sectionKey(e *memory.Entry) string { return strings.Join(e.Sections, "\x1f") }
+
+// findTitled returns the id of the only entry of a section with a title, or "" if
+// there are none or several.
+func findTitled(doc *memory.Document, title, section string) string {
+	found := ""
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.Title != title || title == "" || sectionKey(e) != section {
+			continue
 		}
-	}
-	if len(all) > maxCounted {
-		slices.SortFunc(all, func(a, b counted) int {
-			return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.path, b.path), strings.Compare(a.id, b.id))
-		})
-		for _, c := range all[maxCounted:] {
-			delete(u.files[c.path].Entries, c.id)
+		if found != "" {
+			return ""
 		}
+		found = e.ID
 	}
-	maps.DeleteFunc(u.files, func(_ string, f *usedFile) bool { return len(f.Entries) == 0 })
+	return found
 }

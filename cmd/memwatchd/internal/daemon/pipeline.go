@@ -51,7 +51,7 @@ type pipeline struct {
 	subjects  *subjectMap
 	documents *documents
 	index     *index.Index
-	compactor *compactor.Compactor
+	uses      *compactor.Uses   // nil if files cannot be written
 	todos     *todosync.Syncer  // nil if files cannot be written
 	embedder  *meaning.Embedder // nil if no embeddings endpoint is configured
 	logger    *slog.Logger
@@ -423,8 +423,8 @@ func (p *pipeline) readStable(path string) (*memory.Document, error) {
 }
 
 func (p *pipeline) recordProblems(path string, doc *memory.Document) {
-	if p.compactor != nil && doc.Place.Root == "" {
-		p.compactor.Changed(path, doc)
+	if p.uses != nil {
+		p.uses.Changed(path)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -452,8 +452,8 @@ func (p *pipeline) lastValidDay() string {
 func (p *pipeline) forgetProblems(path string) {
 	p.copies.remove(path)
 	p.subjects.removeFile(path)
-	if p.compactor != nil {
-		p.compactor.Changed(path, nil)
+	if p.uses != nil {
+		p.uses.Changed(path)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

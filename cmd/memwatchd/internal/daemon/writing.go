@@ -43,7 +43,7 @@ func (d *daemon) openWriting() (err error) {
 	if err != nil {
 		return err
 	}
-	d.pipeline.compactor, d.pipeline.overwritten.journal = d.maintenance.compactor, records
+	d.pipeline.uses, d.pipeline.overwritten.journal = d.maintenance.compactor.Uses, records
 	d.openHistory()
 	d.openTodos()
 	return nil
@@ -70,14 +70,10 @@ func (d *daemon) attachWriter(m *ops.Memory) {
 	m.Used = d.maintenance.compactor.Uses.Used
 }
 
-// startWriteJobs surveys the long-term files and starts the task syncer, now that
-// every file has been seen.
+// startWriteJobs starts the task syncer, now that every file has been seen.
 func (d *daemon) startWriteJobs(ctx context.Context) error {
 	if d.writer == nil {
 		return nil
-	}
-	if err := d.maintenance.compactor.Survey(ctx); err != nil {
-		d.logger.Warn("usage of long-term files is unknown", "err", err)
 	}
 	if d.mayMissFiles() {
 		return nil // runTodos waits for the unread files
