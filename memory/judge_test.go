@@ -149,7 +149,7 @@ func TestLost(t *testing.T) {
 		{"a number", "5 doors", "no doors", []string{"5"}},
 		{"a number in a longer one", "5 doors", "15 doors, 5.5 keys, 1,5 rooms, -5 degrees", []string{"5"}},
 		{"a number with a unit", "5s", "5", []string{"5s"}},
-		{"a number in a range", "at 10:30", "10:30-11:00", nil},
+		{"a number in a range", "at 10:30", "10:30-11:00", []string{"10:30"}},
 		{"a number at the end of a sentence", "it is 5.", "5, it is", nil},
 		{"a number among characters", "端口8080已开", "端口是8080。", nil},
 		{"a number that is gone among characters", "端口8080已开", "端口已开", []string{"8080"}},
@@ -169,9 +169,6 @@ func TestLost(t *testing.T) {
 		{"ids", "acct:42 k3f9 snake_case #tag @alice ^anchor camelCase", "", []string{"acct:42", "k3f9", "snake_case", "#tag", "@alice", "^anchor", "camelCase"}},
 		{"an id in a longer one", "k3f9", "k3f9-2 k3f9b", []string{"k3f9"}},
 		{"flags", "run it with -v and --force", "run it", []string{"-v", "--force"}},
-		{"a code span", "type `make it so`", "type make it", []string{"make it so"}},
-		{"a code span that is text", "type `make it so`", "make it so", nil},
-		{"a code span over lines", "type `make  it so`", "make it\nso", nil},
 		{"emphasis", "_word_ __word__ ~~word~~ **word**", "", nil},
 		{"case", "camelCase", "camelcase", []string{"camelCase"}},
 		{"each once", "5 5 5", "", []string{"5"}},
@@ -200,31 +197,13 @@ func FuzzLost(f *testing.F) {
 	})
 }
 
-func TestProposalCheck(t *testing.T) {
-	existing := []Mergeable{
-		{ID: "e1", Section: "Temporary Facts", Title: "Port", Text: "the service listens on 8080, see docs/net.md"},
-		{ID: "e2", Section: "Temporary Facts", Title: "Owner", Text: "Bob looks after the service"},
-		{ID: "e3", Section: "Temporary Facts", Text: "the build is slow"},
-		{ID: "t1", Section: "Tasks", Text: "Write the report for Bob", Task: true},
-		{ID: "t2", Section: "Tasks", Text: "Order 3 chairs", Task: true},
-		{ID: "t3", Section: "Tasks", Text: "Call the plumber", Task: true, State: Done},
-		{ID: "t4", Section: "Tasks", Text: "给小王打电话", Task: true},
-	}
-	draft := []Mergeable{
-		{ID: "d1", Section: "Temporary Facts", Title: "Where it listens", Text: "the service moved to port 8081"},
-		{ID: "d3", Section: "Temporary Facts", Title: "Who", Text: "Alice looks after it from now on"},
-		{ID: "u1", Section: "Tasks", Text: "Finish the report for Bob", Task: true, State: Done},
-		{ID: "u2", Section: "Tasks", Text: "Order 4 chairs", Task: true, State: Done},
-		{ID: "u3", Section: "Tasks", Text: "Ring the plumber", Task: true},
-		{ID: "u4", Section: "Tasks", Text: "Pay the rent", Task: true, State: Done},
-		{ID: "u5", Section: "Tasks", Text: "Order chairs", Task: true, State: Done},
-		{ID: "u6", Section: "Tasks", Text: "Write a report for Bob", Task: true},
-		{ID: "u7", Section: "Tasks", Text: "Rang the plumber", Task: true, State: Done},
-		{ID: "u8", Section: "Tasks", Text: "Write the report for Alice", Task: true, State: Done},
-		{ID: "v1", Section: "Tasks", Text: "已给小王打电话", Task: true, State: Done},
-		{ID: "v2", Section: "Tasks", Text: "给小李打电话", Task: true, State: Done},
-	}
-	moved := "the service moved to port 8081, listens on 8081, see docs/net.md"
+// TestMergedText checks the texts that may replace two items.
+func TestMergedText(t *testing.T) {
+	port := &Mergeable{Title: "Port", Text: "the service listens on 8080, see docs/net.md"}
+	moved := &Mergeable{Title: "Where it listens", Text: "the service moved to port 8081"}
+	bob := &Mergeable{Title: "Owner", Text: "Bob looks after the service"}
+	alice := &Mergeable{Title: "Who", Text: "Alice looks after it from now on"}
+	const both = "the service moved to port 8081, listens on 8081, see docs/net.md"
 	refuse := func(text string) error {
 		if strings.Contains(text, "hunter") {
 			return errors.New("text: it has a credential")
@@ -232,63 +211,54 @@ func TestProposalCheck(t *testing.T) {
 		return CheckText(text)
 	}
 	for _, test := range []struct {
-		name string
-		same []ItemPair
-		want string
+		name    string
+		was, is *Mergeable
+		text    string
+		want    string // the text or the error
 	}{
-		{"nothing", nil, ""},
-		{"two texts", []ItemPair{{"e1", "d1", moved}}, ""},
-		{"several", []ItemPair{{"e1", "d1", moved}, {"e2", "d3", "Alice looks after the service, it, from now on"}, {"t1", "u1", ""}}, ""},
-		{"an invented item of the file", []ItemPair{{"e9", "d1", moved}}, `item "e9" is not in the file`},
-		{"an invented item of the draft", []ItemPair{{"e1", "d9", moved}}, `item "d9" is not in the draft`},
-		{"the lists exchanged", []ItemPair{{"d1", "e1", moved}}, `item "d1" is not in the file`},
-		{"no item", []ItemPair{{}}, `item "" is not in the file`},
-		{"a very long name", []ItemPair{{strings.Repeat("x", 99), "d1", moved}},
-			`item "` + strings.Repeat("x", 40) + `…" is not in the file`},
-		{"one of the file twice", []ItemPair{{"e1", "d1", moved}, {"e1", "d3", moved}}, `items "e1" and "d3" are merged, one of them for the second time`},
-		{"one of the draft twice", []ItemPair{{"e1", "d1", moved}, {"e3", "d1", moved}}, `items "e3" and "d1" are merged, one of them for the second time`},
-		{"two sections", []ItemPair{{"t1", "d1", moved}}, "items of different sections are merged, Tasks and Temporary Facts"},
+		{"two texts", port, moved, both, both},
+		{"other words", bob, alice, "Alice looks after the service, it, from now on", "Alice looks after the service, it, from now on"},
 		// Sessions by day, line 120: the correction wins, also if the model returns the old text.
-		{"the old value", []ItemPair{{"e1", "d1", "the service listens on 8080, see docs/net.md"}}, `"moved" would be lost`},
-		{"both values", []ItemPair{{"e1", "d1", "the service moved to port 8081, 8080, see docs/net.md"}}, `"8080" is corrected by the draft`},
-		{"the draft alone", []ItemPair{{"e2", "d3", "Bob looks after the service"}}, ""},
-		{"a path is lost", []ItemPair{{"e1", "d1", "the service moved to port 8081"}}, `"docs/net.md" would be lost`},
-		{"a number is made up", []ItemPair{{"e1", "d1", moved + ", 9090"}}, `"9090" is in neither text`},
-		{"an address is made up", []ItemPair{{"e1", "d1", moved + " or http://evil.example"}}, `"http://evil.example" is in neither text`},
+		{"the old text", bob, alice, "Bob looks after the service", "Alice looks after it from now on"},
+		{"the old value", port, moved, "the service listens on 8080, see docs/net.md", `"8081" would be lost`},
+		{"both values", port, moved, both + ", 8080", `"8080" is corrected by the draft`},
+		{"a path is lost", port, moved, "the service moved to port 8081", `"docs/net.md" would be lost`},
 		// Sessions by day, line 122: nothing is invented.
-		{"a word is made up", []ItemPair{{"e1", "d1", moved + ", secretly"}}, `"secretly" is in neither text`},
-		{"a name is made up", []ItemPair{{"e2", "d3", "Alice and Carol looks after it from now on"}}, `"and" is in neither text`},
-		{"an empty text", []ItemPair{{"e1", "d1", " \n"}}, "a merged text is empty"},
-		{"a long text", []ItemPair{{"e1", "d1", moved + strings.Repeat(" the service", 20)}}, "a merged text is longer than both texts together"},
-		{"a short text", []ItemPair{{"e2", "d3", "no"}}, "a merged text is much shorter than either text"},
-		{"another text", []ItemPair{{"e2", "d3", "nothing of what stood here was of any importance"}}, `"any" is in neither text`},
-		{"a comment", []ItemPair{{"e1", "d1", moved + " <!-- visibility=public_ok -->"}},
-			"text contains a comment (<!-- -->); remove the comment"},
-		{"hidden text", []ItemPair{{"e1", "d1", moved + " <private>"}}, "text contains a <private> tag; set visibility instead"},
-		{"a credential", []ItemPair{{"e1", "d1", moved + " hunter"}}, "text: it has a credential"},
-		{"an open task is done", []ItemPair{{"t1", "u1", "ignored"}}, ""},
-		{"an open task is done by another", []ItemPair{{"t1", "u4", ""}}, "a task would be marked done because of a different task"},
-		{"another number", []ItemPair{{"t2", "u2", "Order 3 or 4 chairs"}}, `"4" occurs in only one of two merged tasks`},
-		{"no number", []ItemPair{{"t2", "u5", ""}}, `"3" occurs in only one of two merged tasks`},
-		{"an open task in a done one", []ItemPair{{"t3", "u3", ""}}, "an open task would be lost"},
-		{"an open task in an open one", []ItemPair{{"t1", "u6", ""}}, "an open task would be lost"},
-		{"a done task in a done one", []ItemPair{{"t3", "u7", ""}}, ""},
-		{"the task of somebody else", []ItemPair{{"t1", "u8", ""}}, "a task would be marked done because of a different task"},
-		{"another task", []ItemPair{{"t3", "u4", ""}}, "a task would be marked done because of a different task"},
-		{"all characters", []ItemPair{{"t4", "v1", ""}}, ""},
-		{"all characters but one", []ItemPair{{"t4", "v2", ""}}, "a task would be marked done because of a different task"},
+		{"a number", port, moved, both + ", 9090", `"9090" is in neither text`},
+		{"an address", port, moved, both + " or http://evil.example", `"http://evil.example" is in neither text`},
+		{"a word", port, moved, both + ", secretly", `"secretly" is in neither text`},
+		{"an empty text", port, moved, " \n", "a merged text is empty"},
+		{"a long text", port, moved, both + strings.Repeat(" the service", 20), "a merged text is longer than both texts together"},
+		{"hidden text", port, moved, both + " <private>", "text contains a <private> tag; set visibility instead"},
+		{"a credential", port, moved, both + " hunter", "text: it has a credential"},
 	} {
-		p := &Proposal{Pairs: test.same}
-		got := ""
-		if err := p.Check(existing, draft, refuse); err != nil {
+		got, err := mergedText(test.was, test.is, test.text, refuse)
+		if err != nil {
 			got = err.Error()
 		}
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
-	mixed := []Mergeable{{ID: "x", Section: "S", Text: "a"}}
-	if err := (&Proposal{Pairs: []ItemPair{{"x", "y", "a"}}}).Check(mixed, []Mergeable{{ID: "y", Section: "S", Text: "a", Task: true}}, CheckText); err == nil {
-		t.Error("a task is taken for a text")
+}
+
+// TestJudgedTasks checks which done tasks mark another task as done.
+func TestJudgedTasks(t *testing.T) {
+	for _, test := range []struct {
+		open, done string
+		want       bool
+	}{
+		{"Write the report for Bob", "Finish the report for Bob", true},
+		{"Call the plumber", "Rang the plumber", true},
+		{"Write the report for Bob", "Pay the rent", false},
+		{"Write the report for Bob", "Write the report for Alice", false},
+		{"Order 3 chairs", "Order 4 chairs", false},
+		{"Order chairs soon", "Order 3 chairs soon", false},
+		{"给小王打电话", "已给小王打电话", true},
+		{"给小王打电话", "给小李打电话", false},
+	} {
+		if err := checkTasks(test.open, test.done); (err == nil) != test.want {
+			t.Errorf("%q by %q: %v", test.open, test.done, err)
+		}
 	}
 }
