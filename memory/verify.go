@@ -134,64 +134,60 @@ func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNod
 	return nil
 }
 
-// meaning is the content of an entry that only a requested change may change.
-type meaning struct {
-	block              Block
-	norm, title, added string
-	sections, tags     []string
-	attributes         map[string]string
-	links              []Link
-	tasks              []Task
-}
-
-// meaningOf returns the meaning of an entry. Without marks, it ignores check marks at
-// the start.
-func meaningOf(e *Entry, marks bool) meaning {
-	m := meaning{e.Block, e.Norm, e.Title, e.Added, e.Sections, e.Tags, map[string]string{}, nil, nil}
-	maps.Copy(m.attributes, e.Attributes)
-	if !marks {
-		s, _ := strings.CutPrefix(e.Norm, checkMark)
-		m.norm, m.title, m.added = strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " "), "", ""
-	}
-	for _, l := range e.Links {
-		m.links = append(m.links, Link{Text: l.Text, Target: l.Target, Anchor: l.Anchor})
-	}
-	for _, t := range e.Tasks {
-		m.tasks = append(m.tasks, Task{State: t.State, Norm: t.Norm, ID: t.ID, Under: t.Under, Parent: t.Parent,
-			InTasks: t.InTasks, FollowUp: t.FollowUp, isEntry: t.isEntry})
-	}
-	return m
-}
-
 // checkEntry compares an entry with its original, apart from the requested
 // changes.
 func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
-	marks := true
-	for i := range c.tasks {
-		marks = marks && a.Tasks[i].Box.End > a.Tasks[i].Box.Start
+	want, got := *a, *b
+	if len(c.attributes) > 0 {
+		want.Attributes = map[string]string{}
+		maps.Copy(want.Attributes, a.Attributes)
+		for _, x := range c.attributes {
+			want.Attributes[x.Key] = x.Value
+			if x.Value == "" {
+				delete(want.Attributes, x.Key)
+			}
+		}
 	}
-	want, got := meaningOf(a, marks), meaningOf(b, marks)
-	for _, x := range c.attributes {
-		want.attributes[x.Key] = x.Value
-		if x.Value == "" {
-			delete(want.attributes, x.Key)
+	if len(c.tasks)+len(c.attributes) > 0 {
+		want.Tasks, want.Text = slices.Clone(a.Tasks), b.Text
+		for i := range want.Tasks {
+			t := &want.Tasks[i]
+			if state, ok := c.tasks[i]; ok {
+				t.State = state
+				if t.Box.Start == t.Box.End { // a check mark at the start of the text
+					want.Title, want.Added, want.Norm = b.Title, b.Added, withoutMark(a.Norm)
+					got.Norm = withoutMark(b.Norm)
+				}
+			}
+			if t.isEntry && i < len(b.Tasks) && a.Attributes["id"] != b.Attributes["id"] {
+				t.ID = b.Tasks[i].ID
+			}
 		}
 	}
 	if w.changesField("tags") {
-		want.tags = got.tags
+		want.Tags = got.Tags
 	}
-	for i := range want.tasks {
-		if state, ok := c.tasks[i]; ok {
-			want.tasks[i].State = state
-		}
-		if i < len(got.tasks) && want.tasks[i].isEntry && a.Attributes["id"] != b.Attributes["id"] {
-			want.tasks[i].ID = got.tasks[i].ID
-		}
-	}
-	if !reflect.DeepEqual(want, got) || len(c.tasks)+len(c.attributes) == 0 && a.Text != b.Text {
+	if !want.sameMeaning(&got) {
 		return newMismatch(a.Line, "would have another meaning")
 	}
 	return w.checkReaders(a, b, c)
+}
+
+func withoutMark(norm string) string {
+	return strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(norm, checkMark), emojiStyle), " ")
+}
+
+// sameMeaning reports whether two entries differ in their places and readers only.
+func (e *Entry) sameMeaning(o *Entry) bool {
+	return e.Block == o.Block && e.Text == o.Text && e.Norm == o.Norm && e.Title == o.Title && e.Added == o.Added &&
+		slices.Equal(e.Sections, o.Sections) && slices.Equal(e.Tags, o.Tags) && maps.Equal(e.Attributes, o.Attributes) &&
+		slices.EqualFunc(e.Links, o.Links, func(a, b Link) bool {
+			return a.Text == b.Text && a.Target == b.Target && a.Anchor == b.Anchor
+		}) &&
+		slices.EqualFunc(e.Tasks, o.Tasks, func(a, b Task) bool {
+			b.Line, b.Box = a.Line, a.Box
+			return a == b
+		})
 }
 
 // checkReaders compares the readers of an entry with those of its original.
