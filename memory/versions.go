@@ -29,15 +29,12 @@ type VersionMerge struct {
 	// from our version.
 	Added, Changed, Removed int
 
-	layout   *Layout
-	path     string
-	sources  [3][]byte    // base, ours, theirs
-	versions [3]*version  // likewise, without byte order marks
-	of       [3][]*merged // by version and piece
-	parts    []mergePart  // of the merged text, in order
-	ending   string       // of every line of our version, empty if they differ
-
-	generated bool // the summary of both versions is generated
+	layout    *Layout
+	path      string
+	sources   [3][]byte   // base, ours, theirs
+	versions  [3]*version // likewise, without byte order marks
+	parts     []mergePart // of the merged text, in order
+	generated bool        // the summary of both versions is generated
 }
 
 // A VersionConflict is a piece that both versions changed: its text in each
@@ -76,29 +73,56 @@ const (
 // not blank.
 type version struct {
 	doc    *Document
-	pieces []piece
-	tail   int // blank lines at the end
+	pieces []*piece
+	tail   string // blank lines at the end
 }
 
 // A piece is a key of the frontmatter, a heading, an entry, or text between them.
 type piece struct {
-	text   string // its lines with LF endings, without the last one
+	raw    string // its lines
+	above  string // blank lines above it
 	key    string // key of the frontmatter or given id, or else the text with open boxes
 	front  string // key of the frontmatter
-	line   int    // its first line
-	gap    int    // blank lines above it
+	index  int    // in its version
 	level  int    // of a heading, else 0
 	entry  int    // index in Document.Entries, -1 for none
-	parent int    // index of the piece with the heading above it, -1 for none
 	item   bool
 	time   time.Time
+	parent *piece // with the heading above it
+	prev   *piece
 }
 
 // A merged is a piece in the versions that contain it.
 type merged struct {
-	at   [3]int // index in the pieces of each version, -1 if missing
-	text string // merged text
-	slot int    // of a piece that a version added: index in the base
+	in   [3]*piece // by version, nil if missing
+	raw  string    // merged lines
+	slot int       // of a piece that a version added: index in the base
+}
+
+// piece returns the piece in our version or else in theirs.
+func (n *merged) piece() *piece { return cmp.Or(n.in[ourVersion], n.in[theirVersion]) }
+
+// text returns the lines in a version, empty if the version lacks the piece.
+func (n *merged) text(version int) string {
+	if n.in[version] == nil {
+		return ""
+	}
+	return lineFeeds(n.in[version].raw)
+}
+
+// added reports whether only one version has the piece.
+func (n *merged) added(version int) bool {
+	return n.in[version] != nil && n.in[(version+1)%3] == nil && n.in[(version+2)%3] == nil
+}
+
+// name returns the id of a piece, or its text with its section.
+func (n *merged) name() string {
+	p := n.piece()
+	name := p.key
+	for up := p.parent; up != nil && !strings.Contains(p.key, "\x00"); up = up.parent {
+		name += "\x00" + lineFeeds(up.raw)
+	}
+	return name
 }
 
 // A mergePart is a piece of the merged text, or a conflict: the different pieces of
@@ -119,7 +143,6 @@ func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionM
 		m.Whole = m.Whole || m.versions[i].doc.Unsound && (i > 0 || base != nil)
 	}
 	if !m.Whole {
-		m.ending = commonEnding(ours)
 		m.generated = m.versions[ourVersion].doc.HasGeneratedSummary() && m.versions[theirVersion].doc.HasGeneratedSummary()
 		m.mergePieces()
 		_, err := m.Text(KeepOurs)
@@ -136,14 +159,10 @@ func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionM
 func (l *Layout) splitVersion(path string, src []byte) *version {
 	d := l.Parse(path, src[bomLen(src):], Meta{})
 	v := &version{doc: d}
-	owner := make([]int, d.lines.count()+2) // by line: number of its piece, 0 for none
-	pieces := []piece{{entry: -1}}          // pieces[0] is text between others
+	owner := make([]*piece, d.lines.count()+2) // by line
 	cover := func(from, to int, p piece) {
-		pieces = append(pieces, p)
 		for line := from; line <= to; line++ {
-			if owner[line] == 0 {
-				owner[line] = len(pieces) - 1
-			}
+			owner[line] = cmp.Or(owner[line], &p)
 		}
 	}
 	for _, f := range d.Front.Fields {
@@ -165,55 +184,65 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 	for _, s := range d.Hidden {
 		cover(d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)), piece{entry: -1})
 	}
-	gap, stack := 0, []int(nil)
-	for line := 1; line <= d.lines.count(); {
-		if owner[line] == 0 && d.blankLine(line) {
-			gap, line = gap+1, line+1
+	raw := func(from, to int) string {
+		s := d.lines.span(from, to)
+		return string(d.Source[s.Start:s.End])
+	}
+	var last *piece
+	var headings []*piece
+	end := 0 // last line of a piece
+	for line := 1; line <= d.lines.count(); line++ {
+		p := owner[line]
+		done := p != nil && p.raw != ""
+		if d.blankLine(line) && (p == nil || done) {
 			continue
 		}
-		from, id := line, owner[line]
-		for line++; id > 0 && line <= d.lines.count() && owner[line] == id; line++ {
+		above := raw(end+1, line-1)
+		for end = line; p != nil && owner[end+1] == p; end++ {
 		}
-		p := pieces[id]
-		pieces[id] = piece{entry: -1} // a second part of a divided piece is plain text
-		for to := line - 1; to > from && d.blankLine(to); to-- {
-			line = to // blank lines at the end belong to the gap
+		for ; end > line && d.blankLine(end); end-- {
 		}
-		s := d.lines.span(from, line-1)
-		text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(d.Source[s.Start:s.End]))
-		p.text = strings.TrimSuffix(text, "\n")
-		p.key, p.line, p.gap, gap = cmp.Or(p.key, openBoxes(p.text)), from, gap, 0
-		for p.level > 0 && len(stack) > 0 && v.pieces[stack[len(stack)-1]].level >= p.level {
-			stack = stack[:len(stack)-1]
+		if p == nil || done {
+			p = &piece{entry: -1} // a second part of a divided piece is plain text
 		}
-		p.parent = -1
-		if len(stack) > 0 {
-			p.parent = stack[len(stack)-1]
+		p.raw, p.above, p.index, p.prev = raw(line, end), above, len(v.pieces), last
+		p.key = cmp.Or(p.key, openBoxes(lineFeeds(p.raw)))
+		line, last = end, p
+		for p.level > 0 && len(headings) > 0 && headings[len(headings)-1].level >= p.level {
+			headings = headings[:len(headings)-1]
+		}
+		if len(headings) > 0 {
+			p.parent = headings[len(headings)-1]
 		}
 		if p.level > 0 {
-			stack = append(stack, len(v.pieces))
+			headings = append(headings, p)
 		}
 		v.pieces = append(v.pieces, p)
 	}
-	v.tail = gap
+	v.tail = raw(end+1, d.lines.count())
 	return v
 }
 
+// lineFeeds returns lines with LF endings, without the last one.
+func lineFeeds(raw string) string {
+	return strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(raw), "\n")
+}
+
 // boxRE matches the box of a task at the start of a line.
-var boxRE = lazyregexp.New(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
+var boxRE = lazyregexp.New(`((?:^|[\r\n])[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
 
 func openBoxes(text string) string { return boxRE().ReplaceAllString(text, "${1} ]") }
 
-// mergeBoxes merges texts that differ in their boxes only. A box that one of them has
-// ticked is ticked: a task that one machine has done is done.
+// mergeBoxes merges lines that differ in their boxes and endings only. A box that one of
+// them has ticked is ticked: a task that one machine has done is done.
 func mergeBoxes(ours, theirs string) string {
-	o, t := strings.Split(ours, "\n"), strings.Split(theirs, "\n")
-	for i := range o {
-		if o[i] == openBoxes(o[i]) {
-			o[i] = t[i]
+	out, boxes := []byte(ours), boxRE().FindAllStringIndex(theirs, -1)
+	for i, at := range boxRE().FindAllStringIndex(ours, -1) {
+		if state := &out[at[1]-len(" ]")]; *state == ' ' {
+			*state = theirs[boxes[i][1]-len(" ]")]
 		}
 	}
-	return strings.Join(o, "\n")
+	return string(out)
 }
 
 // mergePieces aligns the pieces of the versions and sets those of the merged text.
@@ -222,82 +251,82 @@ func mergeBoxes(ours, theirs string) string {
 // that a version added stay. A changed piece is one removed and one added. Where both
 // versions changed a piece, the pieces of both are a conflict.
 func (m *VersionMerge) mergePieces() {
+	var of [3][]*merged
 	var keys [3][]string
 	for version, v := range m.versions {
-		for j := range v.pieces {
-			n := &merged{at: [3]int{-1, -1, -1}, text: v.pieces[j].text}
-			n.at[version] = j
-			m.of[version], keys[version] = append(m.of[version], n), append(keys[version], v.pieces[j].key)
+		for _, p := range v.pieces {
+			n := &merged{raw: p.raw}
+			n.in[version] = p
+			of[version], keys[version] = append(of[version], n), append(keys[version], p.key)
 		}
 	}
 	aligned := diff.Align3(keys[baseVersion], keys[ourVersion], keys[theirVersion])
-	for i, n := range m.of[baseVersion] {
+	for i, n := range of[baseVersion] {
 		for version, j := range map[int]int{ourVersion: aligned.Ours[i], theirVersion: aligned.Theirs[i]} {
 			if j >= 0 {
-				n.at[version], m.of[version][j] = j, n
+				n.in[version], of[version][j] = of[version][j].in[version], n
 			}
 		}
 	}
 	for _, r := range aligned.Regions {
-		if r.Stable {
-			m.parts = append(m.parts, m.mergeNode(m.of[baseVersion][r.Base.From]))
+		if base := of[baseVersion][r.Base.From:r.Base.To]; r.Stable {
+			m.parts = append(m.parts, m.mergeNode(base[0]))
 		} else {
-			m.parts = append(m.parts, m.mergeRegion(r)...)
+			m.parts = append(m.parts, m.mergeRegion(r.Base.From, base, of[ourVersion][r.Ours.From:r.Ours.To],
+				of[theirVersion][r.Theirs.From:r.Theirs.To])...)
 		}
 	}
 	m.foldCopies()
 	for _, p := range m.parts {
 		if p.conflict {
-			m.Conflicts = append(m.Conflicts, VersionConflict{p.base, m.textOf(p.sides[KeepOurs], ourVersion),
-				m.textOf(p.sides[KeepTheirs], theirVersion)})
+			m.Conflicts = append(m.Conflicts, VersionConflict{p.base, textOf(p.sides[KeepOurs], ourVersion),
+				textOf(p.sides[KeepTheirs], theirVersion)})
 		}
 	}
-	m.count()
+	m.count(of)
 }
 
 // count counts the entries, headings and other pieces below the frontmatter in which the
 // merged text differs from our version, and sets Additions.
-func (m *VersionMerge) count() {
-	for _, n := range m.of[ourVersion] {
-		if m.piece(n).front == "" {
+func (m *VersionMerge) count(of [3][]*merged) {
+	for _, n := range of[ourVersion] {
+		if n.piece().front == "" {
 			m.Removed++
 		}
 	}
 	for _, r := range m.render(KeepOurs) {
 		switch n := r.node; {
-		case m.piece(n).front != "":
-		case n.at[ourVersion] < 0:
+		case n.piece().front != "":
+		case n.in[ourVersion] == nil:
 			m.Added++
 		default:
 			m.Removed--
-			if n.text != m.textIn(n, ourVersion) {
+			if lineFeeds(n.raw) != n.text(ourVersion) {
 				m.Changed++
 			}
 		}
 	}
-	m.Additions = true
-	for i, n := range m.of[baseVersion] {
-		p := &m.versions[baseVersion].pieces[i]
-		same := n.at[ourVersion] >= 0 && n.at[theirVersion] >= 0 && openBoxes(n.text) == openBoxes(p.text)
-		m.Additions = m.Additions && (same || p.front != "")
-	}
+	m.Additions = !slices.ContainsFunc(of[baseVersion], func(n *merged) bool {
+		return n.in[baseVersion].front == "" && (n.in[ourVersion] == nil || n.in[theirVersion] == nil ||
+			openBoxes(lineFeeds(n.raw)) != openBoxes(n.text(baseVersion)))
+	})
 }
 
 // mergeNode returns the part with a piece that both versions contain.
 func (m *VersionMerge) mergeNode(n *merged) mergePart {
-	base, ours, theirs := m.textIn(n, baseVersion), m.textIn(n, ourVersion), m.textIn(n, theirVersion)
-	front := m.piece(n).front
+	base, ours, theirs := n.text(baseVersion), n.text(ourVersion), n.text(theirVersion)
+	front := n.piece().front
 	switch {
 	case openBoxes(ours) == openBoxes(theirs):
-		n.text = mergeBoxes(ours, theirs)
+		n.raw = mergeBoxes(n.in[ourVersion].raw, n.in[theirVersion].raw)
 	case theirs == base, m.prefers(front, ours, theirs):
-		n.text = ours
+		n.raw = n.in[ourVersion].raw
 	case ours == base, m.prefers(front, theirs, ours):
-		n.text = theirs
+		n.raw = n.in[theirVersion].raw
 	default:
 		x, y := *n, *n
-		x.text, x.at[theirVersion] = ours, -1
-		y.text, y.at[ourVersion] = theirs, -1
+		x.raw, x.in[theirVersion] = n.in[ourVersion].raw, nil
+		y.raw, y.in[ourVersion] = n.in[theirVersion].raw, nil
 		return mergePart{base: base, conflict: true, sides: [KeepMarked][]*merged{{&x}, {&y}, {&x, &y}}}
 	}
 	return plainPart(n)
@@ -318,112 +347,85 @@ func (m *VersionMerge) prefers(key, line, other string) bool {
 	return key == "tasks" || key == "follow_ups" || key == "summary" && m.generated
 }
 
-// textIn returns the text of a piece in a version, empty if the version lacks it.
-func (m *VersionMerge) textIn(n *merged, version int) string {
-	if n.at[version] < 0 {
-		return ""
-	}
-	return m.versions[version].pieces[n.at[version]].text
-}
-
 // textOf returns the text of pieces in a version.
-func (m *VersionMerge) textOf(nodes []*merged, version int) string {
-	var texts []string
-	for _, n := range nodes {
-		texts = append(texts, m.textIn(n, version))
+func textOf(nodes []*merged, version int) string {
+	texts := make([]string, len(nodes))
+	for i, n := range nodes {
+		texts[i] = n.text(version)
 	}
 	return strings.Join(texts, "\n")
 }
 
-// piece returns the piece of a node in our version or else in theirs.
-func (m *VersionMerge) piece(n *merged) *piece {
-	version := m.versionOf(n)
-	return &m.versions[version].pieces[n.at[version]]
-}
-
-// versionOf returns the version whose line endings and blank lines a piece has.
-func (m *VersionMerge) versionOf(n *merged) int {
-	if n.at[ourVersion] < 0 {
-		return theirVersion
-	}
-	return ourVersion
-}
-
-// mergeRegion merges a region that at least one version changed. None of its pieces
-// are in all three versions.
-func (m *VersionMerge) mergeRegion(r diff.Region) []mergePart {
-	old := m.of[baseVersion][r.Base.From:r.Base.To]
-	both, clash := false, false // pieces that both versions removed, or that one removed and the other one ticked
-	for _, n := range old {
-		both = both || n.at[ourVersion] < 0 && n.at[theirVersion] < 0
-	}
-	kept := func(version int, in diff.Range) (list []*merged) {
-		slot := r.Base.From
-		for _, n := range m.of[version][in.From:in.To] {
-			if n.at[baseVersion] >= 0 {
-				slot = n.at[baseVersion] + 1
+// mergeRegion merges a region that at least one version changed and that begins at a piece
+// of the base. None of its pieces are in all three versions.
+func (m *VersionMerge) mergeRegion(from int, base, ours, theirs []*merged) []mergePart {
+	clash := false // one version removed a piece that the other one ticked
+	kept := func(version int, in []*merged) (list []*merged) {
+		slot := from
+		for _, n := range in {
+			n.raw = n.in[version].raw
+			old := n.in[baseVersion]
+			if old != nil {
+				slot = old.index + 1
 			}
-			n.text, n.slot = m.textIn(n, version), slot
-			ticked := n.at[baseVersion] >= 0 && n.text != m.textIn(n, baseVersion)
+			n.slot = slot
+			ticked := old != nil && n.text(version) != n.text(baseVersion)
 			clash = clash || ticked
-			if ticked || n.at[baseVersion] < 0 {
+			if ticked || old == nil {
 				list = append(list, n)
 			}
 		}
 		return list
 	}
-	list := m.mergeRuns(kept(ourVersion, r.Ours), kept(theirVersion, r.Theirs))
-	var added [3]bool // by version: it has a piece that no other one has
+	list := m.mergeRuns(kept(ourVersion, ours), kept(theirVersion, theirs))
+	var all []*merged
 	for _, p := range list {
-		for _, n := range p.sides[KeepBoth] {
-			added[ourVersion] = added[ourVersion] || max(n.at[baseVersion], n.at[theirVersion]) < 0
-			added[theirVersion] = added[theirVersion] || max(n.at[baseVersion], n.at[ourVersion]) < 0
-		}
+		all = append(all, p.sides[KeepBoth]...)
 	}
-	if !clash && !(both && added[ourVersion] && added[theirVersion]) {
+	adds := func(version int) bool {
+		return slices.ContainsFunc(all, func(n *merged) bool { return n.added(version) })
+	}
+	bothRemoved := slices.ContainsFunc(base, func(n *merged) bool { return n.added(baseVersion) })
+	if !clash && !(bothRemoved && adds(ourVersion) && adds(theirVersion)) {
 		return list
 	}
-	sides := [KeepMarked][]*merged{m.of[ourVersion][r.Ours.From:r.Ours.To], m.of[theirVersion][r.Theirs.From:r.Theirs.To], nil}
-	for _, p := range list {
-		sides[KeepBoth] = append(sides[KeepBoth], p.sides[KeepBoth]...)
-	}
-	return []mergePart{{base: m.textOf(old, baseVersion), conflict: true, sides: sides}}
+	return []mergePart{{base: textOf(base, baseVersion), conflict: true, sides: [KeepMarked][]*merged{ours, theirs, all}}}
 }
 
 // mergeRuns merges two lists of pieces that were written at the same place. Equal
 // pieces become one.
 func (m *VersionMerge) mergeRuns(x, y []*merged) (list []mergePart) {
-	keys := func(list []*merged) (keys []string) {
+	names := func(list []*merged) (names []string) {
 		for _, n := range list {
-			keys = append(keys, m.nameOf(n))
+			names = append(names, n.name())
 		}
-		return keys
+		return names
 	}
 	i, j := 0, 0
-	for k, l := range diff.Align(keys(x), keys(y)) {
+	for k, l := range diff.Align(names(x), names(y)) {
 		if l < 0 {
 			continue
 		}
-		list = append(list, m.mergeSegments(x[i:k], y[j:l])...)
-		x[k].at[theirVersion] = y[l].at[theirVersion]
+		list = append(list, mergeSegments(x[i:k], y[j:l])...)
+		x[k].in[theirVersion] = y[l].in[theirVersion]
 		list = append(list, m.mergeNode(x[k]))
 		i, j = k+1, l+1
 	}
-	return append(list, m.mergeSegments(x[i:], y[j:])...)
+	return append(list, mergeSegments(x[i:], y[j:])...)
 }
 
 // mergeSegments merges two lists without equal pieces. Text that belongs to the
 // section above comes first, then the sections, deeper ones first, so that each
 // piece stays in its section. Sections of one level are in the order of their
 // times, or else of their places in the base; of equal ones, ours come first.
-func (m *VersionMerge) mergeSegments(x, y []*merged) (list []mergePart) {
+func mergeSegments(x, y []*merged) (list []mergePart) {
 	for len(x)+len(y) > 0 {
 		from := &x
-		if len(x) == 0 || len(y) > 0 && m.comesFirst(y, x) {
+		if len(x) == 0 || len(y) > 0 && comesFirst(y, x) {
 			from = &y
 		}
 		n := 1
-		for n < len(*from) && m.piece((*from)[0]).level > 0 && m.piece((*from)[n]).level == 0 {
+		for n < len(*from) && (*from)[0].piece().level > 0 && (*from)[n].piece().level == 0 {
 			n++
 		}
 		for _, node := range (*from)[:n] {
@@ -435,14 +437,13 @@ func (m *VersionMerge) mergeSegments(x, y []*merged) (list []mergePart) {
 }
 
 // comesFirst reports whether the first section or piece of y comes before that of x.
-func (m *VersionMerge) comesFirst(y, x []*merged) bool {
-	depth := func(p *piece) int { return cmp.Or(p.level, 7) }
-	p, q := m.piece(x[0]), m.piece(y[0])
-	if depth(p) != depth(q) {
-		return depth(q) > depth(p)
-	}
-	ours, theirs := m.firstTime(x), m.firstTime(y)
-	if ours.IsZero() || theirs.IsZero() || ours.Equal(theirs) {
+func comesFirst(y, x []*merged) bool {
+	depth := func(list []*merged) int { return cmp.Or(list[0].piece().level, 7) }
+	ours, theirs := firstTime(x), firstTime(y)
+	switch {
+	case depth(x) != depth(y):
+		return depth(y) > depth(x)
+	case ours.IsZero() || theirs.IsZero() || ours.Equal(theirs):
 		return y[0].slot < x[0].slot
 	}
 	return theirs.Before(ours)
@@ -450,10 +451,10 @@ func (m *VersionMerge) comesFirst(y, x []*merged) bool {
 
 // firstTime returns the first time in the section or piece at the start of a list, zero
 // if there is none.
-func (m *VersionMerge) firstTime(list []*merged) time.Time {
+func firstTime(list []*merged) time.Time {
 	for i, n := range list {
-		p := m.piece(n)
-		if !p.time.IsZero() || i > 0 && p.level > 0 || m.piece(list[0]).level == 0 {
+		p := n.piece()
+		if !p.time.IsZero() || i > 0 && p.level > 0 || list[0].piece().level == 0 {
 			return p.time
 		}
 	}
@@ -465,14 +466,13 @@ func (m *VersionMerge) firstTime(list []*merged) time.Time {
 func (m *VersionMerge) foldCopies() {
 	isNew := func(p mergePart, version int) bool {
 		n := p.sides[0]
-		return !p.conflict && n[0].at[version] >= 0 && n[0].at[baseVersion] < 0 &&
-			n[0].at[ourVersion+theirVersion-version] < 0 && m.piece(n[0]).entry >= 0 && m.piece(n[0]).level == 0
+		return !p.conflict && n[0].added(version) && n[0].piece().entry >= 0 && n[0].piece().level == 0
 	}
 	ours := map[string][]*merged{}
 	for _, p := range m.parts {
 		if isNew(p, ourVersion) {
-			name := m.nameOf(p.sides[0][0])
-			ours[name] = append(ours[name], p.sides[0][0])
+			n := p.sides[0][0]
+			ours[n.name()] = append(ours[n.name()], n)
 		}
 	}
 	m.parts = slices.DeleteFunc(m.parts, func(p mergePart) bool {
@@ -480,29 +480,15 @@ func (m *VersionMerge) foldCopies() {
 			return false
 		}
 		n := p.sides[0][0]
-		name := m.nameOf(n)
+		name := n.name()
 		same := ours[name]
-		if len(same) == 0 || openBoxes(same[0].text) != openBoxes(n.text) {
+		if len(same) == 0 || openBoxes(same[0].text(ourVersion)) != openBoxes(n.text(theirVersion)) {
 			return false
 		}
 		ours[name] = same[1:]
-		same[0].at[theirVersion], same[0].text = n.at[theirVersion], mergeBoxes(same[0].text, n.text)
+		same[0].in[theirVersion], same[0].raw = n.in[theirVersion], mergeBoxes(same[0].raw, n.raw)
 		return true
 	})
-}
-
-// nameOf returns the id of a piece, or its text with its section.
-func (m *VersionMerge) nameOf(n *merged) string {
-	version := m.versionOf(n)
-	pieces := m.versions[version].pieces
-	p := &pieces[n.at[version]]
-	name := p.key
-	if p.key == openBoxes(p.text) {
-		for up := p.parent; up >= 0; up = pieces[up].parent {
-			name += "\x00" + pieces[up].text
-		}
-	}
-	return name
 }
 
 // A renderedPiece is a piece of the merged text, or a conflict marker.
@@ -583,93 +569,66 @@ func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
 // lines of our version have, or else the one that it has in its own version.
 func (m *VersionMerge) join(list []renderedPiece) (out []byte) {
 	ours := m.versions[ourVersion]
-	newline := cmp.Or(m.ending, string(ours.doc.LineEnding()))
+	common, newline := commonEnding(ours.doc.Source), string(ours.doc.LineEnding())
 	endLine := func() {
 		if len(out) > 0 && len(trimEnding(out)) == len(out) {
 			out = append(out, newline...) // the last line of a version may have no ending
 		}
 	}
-	write := func(line, ending string) {
-		endLine()
-		if line == "" && ending == "\n" && bytes.HasSuffix(out, []byte("\r")) {
-			ending = "\r" // CR LF would be the ending of one line
+	write := func(raw string) {
+		if common != "" {
+			raw = strings.ReplaceAll(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(raw), "\n", common)
 		}
-		out = append(append(out, line...), ending...)
+		if raw != "" {
+			endLine()
+		}
+		if strings.HasPrefix(raw, "\n") && bytes.HasSuffix(out, []byte("\r")) {
+			raw = "\r" + raw[1:] // CR LF would be the ending of one line
+		}
+		out = append(out, raw...)
 	}
 	for i, r := range list {
-		if r.marker == markOurs && list[i+1].node != nil && m.piece(list[i+1].node).gap > 0 {
-			write("", newline)
-		}
-		if r.marker != "" {
-			write(r.marker, newline)
-			continue
-		}
-		gap, version := m.gap(list, i)
-		if i > 0 && list[i-1].marker != "" && list[i-1].marker != markTheirs {
-			gap = 0
-		}
-		p := &m.versions[version].pieces[r.node.at[version]]
-		for k := range gap {
-			if p.gap == gap {
-				write(m.sourceLine(version, p.line-gap+k))
-			} else {
-				write("", newline)
+		switch {
+		case r.marker == markOurs && list[i+1].node != nil && list[i+1].node.piece().above != "":
+			write(newline + r.marker + newline)
+		case r.marker != "":
+			write(r.marker + newline)
+		case i > 0 && list[i-1].marker != "" && list[i-1].marker != markTheirs:
+			write(r.node.raw)
+		default:
+			var above *merged
+			if i > 0 {
+				above = list[i-1].node
 			}
-		}
-		version, p = m.versionOf(r.node), m.piece(r.node)
-		for k, line := range strings.Split(r.node.text, "\n") {
-			_, ending := m.sourceLine(version, p.line+k)
-			write(line, ending)
+			write(r.node.gap(above, newline))
+			write(r.node.raw)
 		}
 	}
-	for k := range ours.tail {
-		write(m.sourceLine(ourVersion, ours.doc.lines.count()-ours.tail+1+k))
-	}
+	write(ours.tail)
 	if source := ours.doc.Source; len(trimEnding(source)) < len(source) {
 		endLine()
 	}
 	return out
 }
 
-// sourceLine returns a line of a version and the line ending that it has in the merged
-// text, which is empty if the version ends without one.
-func (m *VersionMerge) sourceLine(version, line int) (text, ending string) {
-	d := m.versions[version].doc
-	s := d.lines.span(line, line)
-	source := d.Source[s.Start:s.End]
-	text = string(trimEnding(source))
-	ending = string(source[len(text):])
-	if ending != "" {
-		ending = cmp.Or(m.ending, ending)
-	}
-	return text, ending
-}
-
-// gap returns the number of blank lines above a piece, and the version of these lines
-// if it has as many. Where the piece above is the same as in a version, so are the blank
-// lines.
-func (m *VersionMerge) gap(list []renderedPiece, i int) (lines, version int) {
-	n, p := list[i].node, m.piece(list[i].node)
-	var above *merged
-	if i > 0 {
-		above = list[i-1].node
-	}
+// gap returns the blank lines above a piece. Where the piece above is the same as in a
+// version, so are the blank lines.
+func (n *merged) gap(above *merged, newline string) string {
 	for _, version := range []int{ourVersion, theirVersion} {
-		at := n.at[version]
-		if at == 0 && i == 0 || at > 0 && above != nil && above.at[version] == at-1 {
-			return m.versions[version].pieces[at].gap, version
+		p := n.in[version]
+		if p != nil && (above == nil && p.prev == nil || above != nil && p.prev != nil && above.in[version] == p.prev) {
+			return p.above
 		}
 	}
-	own := m.versionOf(n)
-	switch at := n.at[own]; {
+	switch p := n.piece(); {
 	case above == nil, p.front != "":
-		return p.gap, own
-	case !p.item || !m.piece(above).item:
-		return max(1, p.gap), own
-	case at > 0 && m.versions[own].pieces[at-1].item:
-		return p.gap, own
+		return p.above
+	case !p.item || !above.piece().item:
+		return cmp.Or(p.above, newline)
+	case p.prev != nil && p.prev.item:
+		return p.above
 	}
-	return 0, own
+	return ""
 }
 
 // check reports whether a text parses to the intended pieces, each in its section
@@ -677,26 +636,27 @@ func (m *VersionMerge) gap(list []renderedPiece, i int) (lines, version int) {
 func (m *VersionMerge) check(out []byte, list []renderedPiece) bool {
 	next := m.layout.splitVersion(m.path, out)
 	if next.doc.Unsound || !slices.EqualFunc(next.pieces, list,
-		func(p piece, r renderedPiece) bool { return r.node.text == p.text }) {
+		func(p *piece, r renderedPiece) bool { return lineFeeds(r.node.raw) == lineFeeds(p.raw) }) {
 		return false
 	}
-	for i := range list {
-		if !m.sameSection(next, list, i) || !m.sameReaders(list[i].node, next.doc, &next.pieces[i]) {
+	for i, p := range next.pieces {
+		if !sameSection(list, p) || !m.sameReaders(list[i].node, next.doc, p) {
 			return false
 		}
 	}
 	return true
 }
 
-// sameSection reports whether a piece is below the same heading as in a version,
-// apart from headings that the other version added.
-func (m *VersionMerge) sameSection(next *version, list []renderedPiece, i int) bool {
+// sameSection reports whether a piece of the merged text is below the same heading as in a
+// version, apart from headings that the other version added.
+func sameSection(list []renderedPiece, p *piece) bool {
 	return slices.ContainsFunc([]int{ourVersion, theirVersion}, func(version int) bool {
-		k, up, at := list[i].node.at[version], next.pieces[i].parent, -1
-		for k >= 0 && up >= 0 && at < 0 {
-			at, up = list[up].node.at[version], next.pieces[up].parent
+		var heading *piece
+		for up := p.parent; up != nil && heading == nil; up = up.parent {
+			heading = list[up.index].node.in[version]
 		}
-		return k >= 0 && at == m.versions[version].pieces[k].parent
+		was := list[p.index].node.in[version]
+		return was != nil && heading == was.parent
 	})
 }
 
@@ -712,12 +672,11 @@ func (m *VersionMerge) sameReaders(n *merged, next *Document, p *piece) bool {
 	}
 	to, decided := readers(next, p), false
 	find := func(version int) (from Partition, text string, ok bool) {
-		k := n.at[version]
-		if k < 0 || (m.versions[version].pieces[k].entry < 0) != (p.entry < 0) {
+		q := n.in[version]
+		if q == nil || (q.entry < 0) != (p.entry < 0) {
 			return from, "", false
 		}
-		q := &m.versions[version].pieces[k]
-		return readers(m.versions[version].doc, q), openBoxes(q.text), true
+		return readers(m.versions[version].doc, q), openBoxes(n.text(version)), true
 	}
 	before, base, known := find(baseVersion)
 	for _, version := range []int{ourVersion, theirVersion} {

@@ -219,7 +219,7 @@ func lawLines(b []byte) string {
 	var out strings.Builder
 	b = bytes.TrimPrefix(b, bom)
 	for line := range strings.Lines(displayText(string(b))) {
-		s := boxRE().ReplaceAllString(strings.TrimRight(line, "\n"), "${1} ]")
+		s := openBoxes(strings.TrimRight(line, "\n"))
 		if isBlankText([]byte(s)) || strings.HasPrefix(s, "updated_at:") || strings.HasPrefix(s, "tasks:") ||
 			strings.HasPrefix(s, "follow_ups:") || isFence([]byte(s), true) {
 			continue
