@@ -170,22 +170,6 @@ func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestDateBoundUntil(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"The lease ends 2026-02-12", "2026-02-12"},
-		{"The lease ends 2026-02-13", ""},
-		{"The lease ends 2027-01-01, the trial 2026-02-06", "2026-02-06"},
-		{"leaves Tomorrow", "Tomorrow"},
-		{"2026年2月8日考试", "2026年2月8日"},
-		{"2026年3月8日考试", ""},
-		{"2026-02-03：主人说这周五要面试", "这周五"},
-	} {
-		if got := DateBoundUntil(c.text, "2026-02-05", "2026-02-12"); got != c.want {
-			t.Errorf("DateBoundUntil(%q) = %q, want %q", c.text, got, c.want)
-		}
-	}
-}
-
 func TestDateBound(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"The interview is on Friday.", "on Friday"},
@@ -218,9 +202,13 @@ func TestDateBound(t *testing.T) {
 		{"面试：2026-02-03：今天", "今天"},
 		{"2026-02-06：搬家", "2026-02-06"},
 	} {
-		if got := DateBound(c.text, "2026-02-05"); got != c.want {
+		if got := DateBound(c.text, "2026-02-05", "9999-12-31"); got != c.want {
 			t.Errorf("DateBound(%q) = %q, want %q", c.text, got, c.want)
 		}
+	}
+	const text = "The lease ends 2026-02-13, 2026年3月8日考试, the trial 2026-02-12"
+	if got := DateBound(text, "2026-02-05", "2026-02-12"); got != "2026-02-12" {
+		t.Errorf("within a week: %q", got)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
@@ -176,33 +176,25 @@ var boundRE = lazyregexp.New(`(?i)` + strings.Join([]string{
 // eventRE matches a line that begins with the date of an event.
 var eventRE = lazyregexp.New(`(?m)^\s*(\d{4}-\d{2}-\d{2})\s*[:：].*$`)
 
-var numbersRE = lazyregexp.New(`\d+`)
-
 // DateBound returns the first words that bind a text to a time that will pass,
 // or "" if there are none. A text with such words is not worth storing in
 // long-term memory. The words are a day relative to now, a weekday to come, a
-// deadline, a number of hours or days, or a date that is not before today,
-// which is written YYYY-MM-DD. DateBound knows some English and Chinese words
-// and ignores the topic of the text. It ignores lines that begin with the date of a past
+// deadline, a number of hours or days, or a date from today to the day last,
+// which are written YYYY-MM-DD. DateBound knows some English and Chinese words
+// and ignores the topic of the text, and lines that begin with the date of a past
 // event, to which their words are relative.
-func DateBound(text, today string) string {
+func DateBound(text, today, last string) string {
 	text = eventRE().ReplaceAllStringFunc(text, func(s string) string {
 		if eventRE().FindStringSubmatch(s)[1] <= today {
 			return ""
 		}
 		return s
 	})
-	return DateBoundUntil(text, today, "9999-12-31")
-}
-
-// DateBoundUntil is like [DateBound], but ignores dates after the day last and considers
-// the words of past events.
-func DateBoundUntil(text, today, last string) string {
 	for _, found := range boundRE().FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
 			continue
 		}
-		if numbers := numbersRE().FindAllString(found, -1); len(numbers) == 3 {
+		if numbers := numberRE().FindAllString(found, -1); len(numbers) == 3 {
 			for i := 1; i < 3; i++ {
 				numbers[i] = ("0" + numbers[i])[len(numbers[i])-1:]
 			}
@@ -318,7 +310,9 @@ type NamedPeriod struct {
 // reads them. A month without a day and a year follows a word such as "in". If
 // the text names no date, it may name a period relative to now, such as last week.
 func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
-	if !mayNameDate(text) {
+	// The expression takes as long as a small search.
+	low := strings.ToLower(text)
+	if !slices.ContainsFunc(dateParts, func(part string) bool { return strings.Contains(low, part) }) {
 		return nil
 	}
 	var relative []NamedPeriod
@@ -340,29 +334,8 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 	return dates
 }
 
-// mayNameDate reports whether dateRE can match. Most texts contain no date, and
-// the expression takes as long as a small search.
-func mayNameDate(text string) bool {
-	if strings.ContainsAny(text, "月天周年期") {
-		return true
-	}
-	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isSeparator) {
-		if len(word) < 3 {
-			continue
-		}
-		_, isMonth := months[word[:3]]
-		if isMonth || word == "ago" || strings.HasSuffix(word, "day") || slices.Contains(longUnits, word) {
-			return true
-		}
-	}
-	for i := 1; i+1 < len(text); i++ {
-		if text[i] == '-' && isDigit(text[i-1]) && isDigit(text[i+1]) {
-			return true
-		}
-	}
-	return false
-}
+// dateParts are texts of which every date contains one.
+var dateParts = strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 月 天 周 年 期")
 
 // dateRE matches the dates of [writtenDate] in a text, and days relative to now.
 var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th)?`).Replace(strings.Join([]string{
@@ -372,19 +345,26 @@ var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY", 
 	`\bMONTH,? \d{4}\b`,
 	`\bMONTH\b`,
 	`(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号])?`,
-	relative,
+	relativePattern(),
 }, "|")))
 
 const month = `(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|february|march|april|august|` +
 	`september|october|november|december)\.?`
 
-const relative = `\b(?:today|yesterday|(?:last )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:this|last) (?:week|month|year)|` +
-	`(?:\d{1,4}|an?|one) (?:day|week|month|year)s? ago)\b|[今昨前]天|[本这上]周|[这上]个星期|[本上]月|[这上]个月|[今去前]年|` +
-	`\d{1,4} ?个?(?:天|周|星期|月|年)前`
+// relativePattern returns a pattern of the periods relative to now.
+func relativePattern() string {
+	names := []string{`\d{1,4} ?个?(?:天|周|星期|月|年)前`, `\b(?:\d{1,4}|an?|one) (?:day|week|month|year)s? ago\b`,
+		`\b(?:last )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b`}
+	for name := range relatives {
+		if name[0] < utf8.RuneSelf {
+			name = `\b` + name + `\b`
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, "|")
+}
 
-var longUnits = []string{"week", "month", "year"}
-
-var relativeRE = lazyregexp.New(`(?i)^(?:` + relative + `)$`)
+var relativeRE = lazyregexp.New(`(?i)^(?:` + relativePattern() + `)$`)
 
 // beforeMonthRE matches text that ends with a word after which a name of a month
 // is no other word, such as may, and no person.

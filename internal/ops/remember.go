@@ -388,7 +388,7 @@ func (r *longTermEdit) language() brief.Lang { return brief.LanguageOf(r.Title +
 func (r *longTermEdit) hints() []string {
 	var hints []string
 	w := rememberHints[r.language()]
-	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" && !r.commitment {
+	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31"); words != "" && !r.commitment {
 		hints = append(hints, fmt.Sprintf(w.temporary, words))
 	}
 	if namespace := r.statedNamespace(); namespace != "" {

@@ -491,7 +491,7 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 		answer.Hints = append(answer.Hints, "promote: skipped by a dry run")
 		return
 	}
-	if words := memory.DateBoundUntil(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
+	if words := memory.DateBound(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
 		answer.Hints = append(answer.Hints, fmt.Sprintf("promote: skipped, because %q passes soon: put it into the tasks or "+
 			"facts of the session", words))
 		return
