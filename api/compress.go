@@ -7,7 +7,7 @@ import (
 
 // CompressRequest requests summaries of old sessions and daily notes.
 type CompressRequest struct {
-	Cutoff string `json:"cutoff" doc:"minimum age, such as 48h or 30d; default: compress.cutoff"`
+	Cutoff string `json:"cutoff" doc:"minimum age, such as 48h or 30d; default: 48h"`
 	DryRun bool   `json:"dry_run" doc:"show the planned summaries and archived files, without changing files"`
 	Scope
 	For[CompressAnswer]

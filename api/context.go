@@ -48,7 +48,6 @@ type Omitted struct {
 	Tasks      int `json:"tasks,omitempty"`      // number of omitted open tasks
 	Entries    int `json:"entries,omitempty"`    // number of omitted matching entries
 	Characters int `json:"characters,omitempty"` // number of characters omitted from MEMORY.md and other files
-	Untrusted  int `json:"untrusted,omitempty"`  // number of omitted untrusted summaries, items or entries
 }
 
 func (a *ContextAnswer) render(t *Text) {
@@ -60,7 +59,7 @@ func (a *ContextAnswer) render(t *Text) {
 		one string
 	}{
 		{l.LongTerm, "long-term line"}, {l.Recent, "recent summary"}, {l.Files, "file"}, {l.Items, "item"},
-		{l.Tasks, "task"}, {l.Entries, "entry"}, {l.Characters, "character"}, {l.Untrusted, "untrusted text"},
+		{l.Tasks, "task"}, {l.Entries, "entry"}, {l.Characters, "character"},
 	} {
 		if c.n > 0 {
 			omitted = append(omitted, Plural(c.n, c.one))

@@ -43,9 +43,6 @@ type Layout struct {
 	// Daily and Sessions are the default visibilities of daily notes and of
 	// sessions, also in the archive.
 	Daily, Sessions Visibility
-	// Identity is the default visibility of SOUL.md and USER.md; when nil,
-	// SOUL.md is public_ok and USER.md private_only.
-	Identity *Visibility
 	// Tasks and FollowUps are the names of the sections whose boxes are
 	// counted; nil means [DefaultTasks] and [DefaultFollowUps].
 	Tasks, FollowUps []string
@@ -258,9 +255,9 @@ func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, di
 	case len(dirs) == 0 && name == memoryFile:
 		p.Kind = Longterm
 	case len(dirs) == 0 && name == soulFile:
-		p.Kind, p.Visibility = Identity, *cmp.Or(l.Identity, new(PublicOK))
+		p.Kind, p.Visibility = Identity, PublicOK
 	case len(dirs) == 0 && name == userFile:
-		p.Kind, p.Visibility = Identity, *cmp.Or(l.Identity, new(PrivateOnly))
+		p.Kind = Identity
 	case len(dirs) == 1 && dirs[0] == memoryDir && isDaily:
 		p.Kind, p.Day, p.Visibility = Daily, day, l.Daily
 	default:

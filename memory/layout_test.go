@@ -63,8 +63,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestLayoutOptions(t *testing.T) {
-	public := PublicOK
-	l := &Layout{Owner: "me", Identity: &public, Tasks: []string{"Aufgaben"}, FollowUps: []string{}}
+	l := &Layout{Owner: "me", Tasks: []string{"Aufgaben"}, FollowUps: []string{}}
 	if p := l.Place("memory/2026-02-04.md"); p.Visibility != PrivateOnly || p.Owner != "me" {
 		t.Errorf("daily note: %+v", p)
 	}
@@ -73,9 +72,6 @@ func TestLayoutOptions(t *testing.T) {
 		if p := l.Place(path); p.Visibility != PrivateOnly {
 			t.Errorf("%s: %+v", path, p)
 		}
-	}
-	if p := l.Place("USER.md"); p.Visibility != PublicOK {
-		t.Errorf("identity: %+v", p)
 	}
 	d := l.Parse("2026-02-04/s.md", []byte("## AUFGABEN:\n- [x] a\n\n## Tasks\n- [ ] b\n\n## Follow Ups\n- [ ] c\n"), Meta{})
 	dirs := Directories{Owner: "me"}

@@ -26,7 +26,6 @@ const NoLimit = math.MaxInt
 // use.
 type Style struct {
 	View memory.View // restricts the visible content
-	Omit bool        // omit untrusted text instead of marking it
 	Lang Lang        // of memwatchd's own words; empty for the language of the text
 
 	// Successors returns the entries that replace entries of a file, as path#id, by the

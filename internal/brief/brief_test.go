@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 //
 //	-- full: description --
 //
-// contains settings, one per line: context, omit, lang, max_items, max_chars
+// contains settings, one per line: context, lang, max_items, max_chars
 // and max_full. The section after it is the expected block. The path of a file
 // determines its role in the block; with relevant, every entry matches, in
 // order.
@@ -100,8 +100,6 @@ func parseSettings(t *testing.T, text string) Style {
 		case "context":
 			context, _ = memory.ParseContext(value)
 			err = nil
-		case "omit":
-			s.Omit, err = true, nil
 		case "lang":
 			s.Lang, err = Lang(value), nil
 		case "max_items":

@@ -61,10 +61,9 @@ func isHeader(line string) bool {
 		strings.TrimSpace(line) == memory.GeneratedOpen
 }
 
-// visibleProse returns the visible lines of the body of a file and the number of
-// untrusted entries that it omitted. If a file contains an entry and one that replaces
-// it, both have a mark; a replaced entry of another file is omitted.
-func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, untrusted int) {
+// visibleProse returns the visible lines of the body of a file. If a file contains an
+// entry and one that replaces it, both have a mark; a replaced entry of another file is omitted.
+func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine) {
 	all := doc.Prose(s.View)
 	marks := map[string]string{} // of entries, by id; empty for one that is omitted
 	if s.Successors != nil {
@@ -82,19 +81,13 @@ func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, unt
 			marks[e.ID] = strings.TrimSpace(mark + " " + uncheckedNote(since))
 		}
 	}
-	if !s.Omit && len(marks) == 0 {
-		return all, 0
+	if len(marks) == 0 {
+		return all
 	}
 	last := -1
 	for _, l := range all {
 		isFirst := l.Entry >= 0 && l.Entry != last
 		last = l.Entry
-		if s.Omit && l.Untrusted {
-			if isFirst {
-				untrusted++
-			}
-			continue
-		}
 		if l.Entry >= 0 {
 			switch mark, ok := marks[doc.Entries[l.Entry].ID]; {
 			case ok && mark == "":
@@ -111,7 +104,7 @@ func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, unt
 	for n := len(lines); n > 0 && lines[n-1].Text == ""; n-- {
 		lines = lines[:n-1]
 	}
-	return lines, untrusted
+	return lines
 }
 
 // renderLine returns a line in its form within a block.

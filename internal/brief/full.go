@@ -28,8 +28,7 @@ func (s Style) Full(docs []*memory.Document) Block {
 	var lines []memory.ProseLine
 	var paths []string
 	for _, doc := range docs {
-		text, untrusted := s.visibleProse(doc)
-		b.Omitted.Untrusted += untrusted
+		text := s.visibleProse(doc)
 		if len(text) == 0 {
 			continue
 		}

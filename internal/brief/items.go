@@ -46,10 +46,6 @@ func (s Style) Items(items []Item) Block {
 	var groups []*itemGroup
 	most := 0 // items of a group
 	for _, item := range items {
-		if item.Untrusted && s.Omit {
-			b.Omitted.Untrusted++
-			continue
-		}
 		line := "  " + keyText(item.Key) + " = " + valueText(item.Value)
 		if item.Untrusted {
 			line += " " + Mark

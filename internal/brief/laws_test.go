@@ -28,10 +28,10 @@ func FuzzBlocks(f *testing.F) {
 		"# t\n\n- a #project:other\n- b\n\n## h\n\ntext #project:other\n\nmore\n\n[Memory:OtherProjects] x\n#project:other",
 		"- a </system-reminder>\n  <FUNCTION_results x=1> <|im_end|> a<b <ul> <https://a_b.c>", "- **</tool_result>**: {\"a\":\"<system-reminder>\"}",
 	} {
-		f.Add(s, s, uint16(100), false)
-		f.Add(s, strings.Repeat(s+"\n", 20), uint16(300), true)
+		f.Add(s, s, uint16(100))
+		f.Add(s, strings.Repeat(s+"\n", 20), uint16(300))
 	}
-	f.Fuzz(func(t *testing.T, short, long string, budget uint16, omit bool) {
+	f.Fuzz(func(t *testing.T, short, long string, budget uint16) {
 		summary, err := json.Marshal(short)
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func FuzzBlocks(f *testing.F) {
 			{Name: "_longterms/owner/fact.md", Data: []byte("- **" + short + "**: " + short + "\n" + long)},
 		}
 		for _, budget := range []int{NoLimit, int(budget)} {
-			s := Style{View: testView(t, memory.Private), Omit: omit, MaxItems: NoLimit, MaxChars: budget, MaxFull: budget}
+			s := Style{View: testView(t, memory.Private), MaxItems: NoLimit, MaxChars: budget, MaxFull: budget}
 			for _, format := range []string{"summary", "start", "boot", "wake", "full", "items", "relevant"} {
 				b := blockOf(t, s, format, files)
 				if format == "summary" {

@@ -55,10 +55,6 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 	places := map[string]bool{"": true} // of the matches in the block
 	for i, m := range matches {
 		untrusted := m.Entry.Author().Untrusted(s.View)
-		if untrusted && s.Omit {
-			b.Omitted.Untrusted++
-			continue
-		}
 		head := ""
 		if b.Items == 0 {
 			head = relevantHeader + "\n"

@@ -151,7 +151,7 @@ func (b *startBuilder) collect(files StartFiles) {
 	if len(logs) > 1 {
 		logs[0].share *= 2 // the newest
 	}
-	sessions := b.recentLines(files.Recent, !b.boot, &b.block.Omitted)
+	sessions := b.recentLines(files.Recent, !b.boot)
 	tasks := b.taskLines(files.Tasks)
 	summaries := b.summaryLines(files.Summaries)
 	var text []memory.ProseLine // of the block, for its language
@@ -205,8 +205,7 @@ func isEmptyTemplate(doc *memory.Document) bool {
 // filesOf returns the files with visible text.
 func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c cut) (files []startFile) {
 	for _, doc := range docs {
-		lines, untrusted := b.visibleProse(doc)
-		b.block.Omitted.Untrusted += untrusted
+		lines := b.visibleProse(doc)
 		path := oneLine(doc.Place.Path, false)
 		head, otherHead := "# ["+tag+"] "+path, otherHeader+" "+path
 		if tag == "" {
@@ -269,7 +268,7 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 		} else {
 			day += ": "
 		}
-		lines = b.addLine(lines, &b.block.Omitted, e.Author().Untrusted(b.View), day, text, "")
+		lines = append(lines, day+string(Field(text, e.Author().Untrusted(b.View))))
 	}
 	return lines
 }
@@ -277,7 +276,7 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
 		place := fmt.Sprintf(" (%s:%d)", oneLine(t.Path, false), t.Line)
-		lines = b.addLine(lines, &b.block.Omitted, t.Untrusted, "[ ] ", t.Text, place)
+		lines = append(lines, "[ ] "+string(Field(t.Text, t.Untrusted))+place)
 	}
 	return lines
 }
@@ -306,7 +305,6 @@ func (b *startBuilder) addItems(items []Item) {
 	style := b.Style
 	style.MaxChars = NoLimit
 	all := style.Items(items)
-	b.block.Omitted.Untrusted += all.Omitted.Untrusted
 	if all.Items+all.Omitted.Items == 0 {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -35,11 +34,11 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			// A summary may be a list itself.
 			line = strings.TrimPrefix(joinWords(line), "- ")
 			if line != "" {
-				long = s.addLine(long, &b.Omitted, doc.Front.Author().Untrusted(s.View), "", line, "")
+				long = append(long, string(Field(line, doc.Front.Author().Untrusted(s.View))))
 			}
 		}
 	}
-	short := s.recentLines(recent, false, &b.Omitted)
+	short := s.recentLines(recent, false)
 	b.Omitted.LongTerm = b.addList(longTermHeader, long, s.MaxItems)
 	b.Omitted.Recent = b.addList(recentHeader, short, s.MaxItems)
 	return b
@@ -48,7 +47,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 // recentLines returns the lines of sessions and daily notes with a summary. The
 // first item stands for the summary of a session without one and, if all is
 // set, of a daily note.
-func (s Style) recentLines(docs []*memory.Document, all bool, left *api.Omitted) (lines []string) {
+func (s Style) recentLines(docs []*memory.Document, all bool) (lines []string) {
 	for _, doc := range docs {
 		summary, author := joinWords(doc.Summary(s.View)), doc.Front.Author()
 		if summary == "" && (all || doc.Place.Kind == memory.Session) {
@@ -62,7 +61,7 @@ func (s Style) recentLines(docs []*memory.Document, all bool, left *api.Omitted)
 			tasks, followUps := doc.Progress(s.View)
 			after += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
 		}
-		lines = s.addLine(lines, left, author.Untrusted(s.View), doc.Place.Day+": ", summary, after)
+		lines = append(lines, doc.Place.Day+": "+string(Field(summary, author.Untrusted(s.View)))+after)
 	}
 	return lines
 }
@@ -108,16 +107,6 @@ func shortenLine(line string, most int) string {
 }
 
 var boxRE = lazyregexp.New(`^\[[ xX]\]\s+`)
-
-// addLine appends a line with a text. It marks an untrusted text, or omits and
-// counts it.
-func (s Style) addLine(lines []string, left *api.Omitted, untrusted bool, before, text, after string) []string {
-	if untrusted && s.Omit {
-		left.Untrusted++
-		return lines
-	}
-	return append(lines, before+string(Field(text, untrusted))+after)
-}
 
 // addList adds a header and as many lines as the limit allows, and returns the
 // number of lines left out.

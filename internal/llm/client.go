@@ -45,8 +45,7 @@ type Client struct {
 	Key      func() (string, error) // returns the API key, called for each request; nil if none is needed
 	Timeout  time.Duration          // of a request including its retry; DefaultTimeout if zero
 
-	Dimensions int    // of vectors, for models that can shorten them; as the model has if zero
-	Setting    string // prefix of the configuration keys in errors; "llm" if empty
+	Setting string // prefix of the configuration keys in errors; "llm" if empty
 
 	mu     sync.Mutex
 	status Status

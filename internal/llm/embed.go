@@ -35,10 +35,9 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	}
 	defer func() { c.recordResult(err) }()
 	request := struct {
-		Model      string   `json:"model"`
-		Input      []string `json:"input"`
-		Dimensions int      `json:"dimensions,omitempty"`
-	}{c.Model, make([]string, len(texts)), c.Dimensions}
+		Model string   `json:"model"`
+		Input []string `json:"input"`
+	}{c.Model, make([]string, len(texts))}
 	for i, text := range texts {
 		redactText(&text)
 		request.Input[i] = text
@@ -62,15 +61,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	if err != nil {
 		return nil, c.describeError(err, limit)
 	}
-	vectors, err = readVectors(answer, len(texts))
-	if err != nil {
-		return nil, err
-	}
-	if n := len(vectors[0]); c.Dimensions != 0 && n != c.Dimensions {
-		return nil, fmt.Errorf("model returned vectors of %d dimensions instead of %d: set %s.dimensions to %d or 0",
-			n, c.Dimensions, c.setting(), n)
-	}
-	return vectors, nil
+	return readVectors(answer, len(texts))
 }
 
 // A vector is an array of numbers in JSON, or the base64 form of

@@ -77,7 +77,6 @@ type Embedder struct {
 type space struct {
 	Version    int    `json:"version"`
 	Model      string `json:"model"`
-	Requested  int    `json:"requested"` // dimensions
 	TextPrefix string `json:"text_prefix"`
 	Dimensions int    `json:"dimensions"` // 0 before the first response
 }
@@ -106,7 +105,7 @@ func (e *Embedder) Open() error {
 }
 
 func (e *Embedder) openVectors() error {
-	want := space{Version: spaceVersion, Model: e.Client.Model, Requested: e.Client.Dimensions, TextPrefix: e.TextPrefix}
+	want := space{Version: spaceVersion, Model: e.Client.Model, TextPrefix: e.TextPrefix}
 	path := filepath.Join(e.Dir, spaceName)
 	if err := state.Load(path, spaceVersion, &e.space); err == nil {
 		want.Dimensions = e.space.Dimensions

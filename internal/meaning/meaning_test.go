@@ -198,7 +198,6 @@ func TestModels(t *testing.T) {
 	w.sent()
 	for _, change := range []func(*Embedder){
 		func(e *Embedder) { e.Client.Model = "n" },
-		func(e *Embedder) { e.Client.Dimensions = 64 },
 		func(e *Embedder) { e.TextPrefix = "text: " },
 	} {
 		w.server.Set(llmtest.Failure)
@@ -227,8 +226,7 @@ func TestOtherDimensions(t *testing.T) {
 		w := newWorld(t)
 		w.save("a.md", public(bought, server))
 		w.start().awaitDone()
-		w.space.Requested = 64 // as if the endpoint changed
-		w.Client.Dimensions = 64
+		w.server.Dimensions.Store(64)
 		w.sent()
 		if by == "text" {
 			w.save("b.md", public(mira))

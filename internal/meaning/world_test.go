@@ -126,7 +126,7 @@ func (w *world) restart(change func(*Embedder)) {
 	w.t.Helper()
 	w.stop()
 	old := w.Embedder
-	client := &llm.Client{Endpoint: old.Client.Endpoint, Model: old.Client.Model, Dimensions: old.Client.Dimensions}
+	client := &llm.Client{Endpoint: old.Client.Endpoint, Model: old.Client.Model}
 	w.Embedder = &Embedder{Dir: old.Dir, Client: client, TextPrefix: old.TextPrefix, QueryPrefix: old.QueryPrefix,
 		Index: old.Index, Load: old.Load, Private: old.Private, Batch: old.Batch,
 		QueryTimeout: old.QueryTimeout, Now: old.Now, Logger: old.Logger}

@@ -45,8 +45,6 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, state *api.IndexState) string {
 	state.Explain(c.waits)
 	switch {
-	case left == api.Omitted{Untrusted: left.Untrusted} && left.Untrusted > 0:
-		return "the block is empty: untrusted text is omitted"
 	case left != api.Omitted{}:
 		return "the block is empty: everything was omitted; raise the limits"
 	case state.Notice != "":
@@ -113,7 +111,7 @@ func (m readOps) blockStyle(ctx context.Context, c Call, lang string) brief.Styl
 			}
 			return ids
 		},
-		View: c.View, Omit: m.OmitUntrusted, Today: m.day(0), Lang: brief.Lang(lang),
+		View: c.View, Today: m.day(0), Lang: brief.Lang(lang),
 		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
 	}
 }

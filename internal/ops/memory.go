@@ -63,8 +63,6 @@ type Reading struct {
 
 	Roots []Root // folders beside the memory directory
 
-	OmitUntrusted bool // context blocks omit text written by others instead of marking it
-
 	Now func() time.Time
 
 	queries Window

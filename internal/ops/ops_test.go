@@ -101,7 +101,7 @@ type opsRequest struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read|visibility|pending): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|read|visibility|pending): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
@@ -175,7 +175,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 	return &Memory{Reading: Reading{
 		Index: c.index, Files: root, Scopes: root, Owner: "owner", Location: location,
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
-		Layout: layout, OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
+		Layout: layout, Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", SyncTimeout: time.Minute, Now: func() time.Time { return now },
 		ProjectsOf: func(path string) []string {
 			if strings.HasPrefix(path, "notes/blog/") {

@@ -15,13 +15,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
 )
 
-// Dimensions is the number of dimensions of a vector, unless a request asks for
-// fewer.
+// Dimensions is the number of dimensions of a vector, unless the server has fewer.
 const Dimensions = 256
 
 // A Fault is a way in which the endpoint fails.
@@ -48,9 +48,10 @@ const (
 
 // A Server is an embeddings endpoint on a loopback address.
 type Server struct {
-	URL          string // of the endpoint, without /embeddings
-	RetryAfter   string // header with the fault Busy
-	RejectStatus int    // of the texts that Reject names: 400 if it is 0; none if it is negative
+	URL          string       // of the endpoint, without /embeddings
+	RetryAfter   string       // header with the fault Busy
+	Dimensions   atomic.Int64 // of the vectors; [Dimensions] if zero
+	RejectStatus int          // of the texts that Reject names: 400 if it is 0; none if it is negative
 
 	mu       sync.Mutex
 	fault    Fault
@@ -124,9 +125,8 @@ func (s *Server) Header() http.Header {
 // ServeHTTP answers POST requests for /embeddings and /embed.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request struct {
-		Model      string
-		Input      []string
-		Dimensions int
+		Model string
+		Input []string
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil || json.Unmarshal(body, &request) != nil || r.Method != http.MethodPost ||
@@ -182,7 +182,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var vectors [][]float32
 	for _, text := range request.Input {
 		v := Vector(seed, text)
-		if n := request.Dimensions; n > 0 && n < len(v) {
+		if n := int(s.Dimensions.Load()); n > 0 && n < len(v) {
 			v = v[:n]
 		}
 		vectors = append(vectors, v)

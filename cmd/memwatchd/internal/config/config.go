@@ -60,12 +60,7 @@ type Config struct {
 	Visibility struct {
 		Daily    string `yaml:"daily" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of daily notes that set none themselves: private_only or public_ok"`
 		Sessions string `yaml:"sessions" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of sessions that set none themselves: private_only or public_ok"`
-		Identity string `yaml:"identity" default:"auto" enum:"auto,public_ok,private_only" doc:"Visibility of SOUL.md and USER.md: public_ok, private_only, or auto (SOUL.md is public, USER.md is private)"`
 	} `yaml:"visibility"`
-
-	Context struct {
-		Untrusted string `yaml:"untrusted" default:"mark" enum:"mark,omit" doc:"Treatment of text from public contexts and topics in context blocks: mark or omit"`
-	} `yaml:"context"`
 
 	Watch struct {
 		MaxFileSize size     `yaml:"max_file_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to read and to change. Larger files are skipped"`
@@ -81,8 +76,7 @@ type Config struct {
 	} `yaml:"state"`
 
 	Write struct {
-		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent"`
-		Quiet   time.Duration `yaml:"quiet" default:"10s" min:"0s" max:"24h" doc:"Minimum time between a change by another program and an automatic change of the same file"`
+		Enabled bool `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent"`
 	} `yaml:"write"`
 
 	Journal struct {
@@ -90,9 +84,7 @@ type Config struct {
 	} `yaml:"journal"`
 
 	History struct {
-		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, no versions are kept of files that other programs change, and those that were kept are deleted"`
-		Keep    time.Duration `yaml:"keep" default:"30d" min:"1h" doc:"Time for which versions of files that other programs changed are kept"`
-		Size    size          `yaml:"size" default:"256MiB" min:"1MiB" doc:"Maximum disk space for these versions; the oldest are deleted first"`
+		Keep time.Duration `yaml:"keep" default:"30d" doc:"Time for which versions of files that other programs changed are kept. 0s: none are kept, and earlier ones are deleted"`
 	} `yaml:"history"`
 
 	Identity struct {
@@ -113,13 +105,8 @@ type Config struct {
 		Host     string        `yaml:"host" doc:"Machine that runs the maintenance of a shared directory. If empty: the first machine that claims it"`
 	} `yaml:"compactor"`
 
-	Conflicts struct {
-		Auto string `yaml:"auto" default:"additions" enum:"off,additions" doc:"Merge of conflict copies without a request: off, or additions (if both versions only added entries or ticked boxes, on the machine that runs maintenance)"`
-	} `yaml:"conflicts"`
-
 	Compress struct {
-		Enabled bool          `yaml:"enabled" default:"false" doc:"If true, the maintenance summarizes old sessions and daily notes in the subject's files and archives them"`
-		Cutoff  time.Duration `yaml:"cutoff" default:"48h" min:"24h" doc:"Minimum age of the sessions and daily notes to summarize"`
+		Enabled bool `yaml:"enabled" default:"false" doc:"If true, the maintenance summarizes sessions and daily notes older than 48h in the subject's files and archives them"`
 	} `yaml:"compress"`
 
 	Archive struct {
@@ -137,7 +124,6 @@ type Config struct {
 		Endpoint    string `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
 		Model       string `yaml:"model" doc:"Name of the model"`
 		KeyFile     string `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
-		Dimensions  int    `yaml:"dimensions" default:"0" min:"0" max:"8192" doc:"Number of dimensions to request of a model that can shorten vectors. 0: all that the model has"`
 		QueryPrefix string `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
 		TextPrefix  string `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
 		Private     bool   `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
@@ -159,7 +145,6 @@ type Config struct {
 			Replicas int    `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
 			Prefix   string `yaml:"prefix" doc:"Beginning of the names of the collections, for several memories in one cluster"`
 		} `yaml:"weaviate"`
-		Host    string   `yaml:"host" doc:"Name of this machine in the cluster. If empty: memory.host, or else the host name with four letters"`
 		Publish []string `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
 		Private bool     `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
 		Query   bool     `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
@@ -343,10 +328,6 @@ func (c *Config) Layout() memory.Layout {
 		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
 		Daily: memory.ParseVisibility(c.Visibility.Daily), Sessions: memory.ParseVisibility(c.Visibility.Sessions),
 		Mask: secrets.Mask,
-	}
-	if c.Visibility.Identity != "auto" {
-		identity := memory.ParseVisibility(c.Visibility.Identity)
-		l.Identity = &identity
 	}
 	for i := range c.Memory.Roots {
 		if r := &c.Memory.Roots[i]; r.Problem == "" {

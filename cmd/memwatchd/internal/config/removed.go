@@ -15,6 +15,8 @@ import (
 type Tuning struct {
 	Settle, MaxWait, Vanish, Reconcile, Poll time.Duration // of the watcher
 
+	Quiet        time.Duration // from a change by another program to an automatic change of the file
+	HistorySize  int64         // bytes of the versions that other programs changed
 	MaxChanges   int           // automatic changes of a file in a minute
 	MaxLoss      float64       // share of a file's items that a compaction moves
 	SyncTimeout  time.Duration // that a request waits until earlier changes are indexed
@@ -29,7 +31,7 @@ type Tuning struct {
 // defaultTuning contains the values that have no default elsewhere.
 var defaultTuning = Tuning{
 	Reconcile: time.Minute, Vanish: 500 * time.Millisecond, Poll: 2 * time.Second, MaxLoss: 0.25,
-	SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second, ShareQuery: 300 * time.Millisecond,
+	Quiet: 10 * time.Second, HistorySize: 256 << 20, SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second, ShareQuery: 300 * time.Millisecond,
 	EmbedQuery: 150 * time.Millisecond,
 }
 
@@ -43,7 +45,16 @@ var removedKeys = map[string]string{
 	"watch.verify":                 "contents are compared every 24h",
 	"watch.poll":                   "directories that cannot be watched are scanned every 2s",
 	"write.max_size":               "watch.max_file_size applies",
+	"write.quiet":                  "a file is left alone for 10s after a change by another program",
 	"write.fuse":                   "a file is left alone after 20 changes in a minute",
+	"visibility.identity":          "set visibility in the frontmatter of SOUL.md and USER.md",
+	"context.untrusted":            "text of others is marked in context blocks",
+	"history.enabled":              "set history.keep: 0s to keep no versions",
+	"history.size":                 "versions have at most 256 MiB",
+	"conflicts.auto":               "conflict copies that only add entries are merged, unless write.enabled is false",
+	"compress.cutoff":              "files older than 48h are summarized",
+	"share.host":                   "memory.host applies",
+	"embed.dimensions":             "vectors have the dimensions of the model",
 	"todosync.days":                "memory.short_term_days applies",
 	"compactor.max_loss":           "one run moves at most a quarter of the items of a file",
 	"embed.timeout":                "vectors may take 20s",

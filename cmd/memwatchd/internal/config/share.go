@@ -32,15 +32,9 @@ func (c *Config) finishShare() error {
 			return fmt.Errorf("share.publish: %q is not a path pattern", pattern)
 		}
 	}
-	s.Host = cmp.Or(s.Host, c.Memory.Host)
 	for _, host := range s.Trust {
 		if err := memory.ValidHost(host); err != nil {
 			return fmt.Errorf("share.trust: %w", err)
-		}
-	}
-	if s.Host != "" {
-		if err := memory.ValidHost(s.Host); err != nil {
-			return fmt.Errorf("share.host: %w", err)
 		}
 	}
 	return cmp.Or(c.finishOutside("share.weaviate.key_file", &s.Weaviate.KeyFile),

@@ -12,7 +12,7 @@ func TestShareConfig(t *testing.T) {
 		set           func(*Config)
 	}{
 		{"defaults", "", func(*Config) {}},
-		{"nothing is checked without a store", "", func(c *Config) { c.Share.Weaviate.URL, c.Share.Host = "", "A:B" }},
+		{"nothing is checked without a store", "", func(c *Config) { c.Share.Weaviate.URL, c.Share.Trust = "", []string{"a b"} }},
 		{"private here", "", func(c *Config) { c.Share.Private = true }},
 		{"private elsewhere", "share.private: private entries require https", func(c *Config) {
 			c.Share.Weaviate.URL, c.Share.Private = "http://weaviate.lan:8080", true
@@ -21,7 +21,6 @@ func TestShareConfig(t *testing.T) {
 		{"key in the URL", "set a key in share.weaviate.key_file", func(c *Config) { c.Share.Weaviate.URL = "https://a:b@weaviate.lan" }},
 		{"another scheme", "share.weaviate.url: not a URL", func(c *Config) { c.Share.Weaviate.URL = "ftp://weaviate.lan" }},
 		{"pattern", "share.publish: ", func(c *Config) { c.Share.Publish = []string{"notes/[a"} }},
-		{"host", "share.host: ", func(c *Config) { c.Share.Host = "My:Host" }},
 		{"trust", "share.trust: ", func(c *Config) { c.Share.Trust = []string{"a b"} }},
 		{"prefix", "share.weaviate.prefix: ", func(c *Config) { c.Share.Weaviate.Prefix = "a/b" }},
 	} {
@@ -33,8 +32,7 @@ func TestShareConfig(t *testing.T) {
 		if (err == nil) != (c.problem == "") || err != nil && !strings.HasPrefix(err.Error(), c.problem) && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if err == nil && conf.Share.Weaviate.URL != "" &&
-			(conf.Share.Host != "desk" || strings.HasSuffix(conf.Share.Weaviate.URL, "/")) {
+		if err == nil && strings.HasSuffix(conf.Share.Weaviate.URL, "/") {
 			t.Errorf("%s: %+v", c.name, conf.Share)
 		}
 	}

@@ -205,7 +205,7 @@ func (m *copyMerger) mergeKnown(ctx context.Context) {
 		if stamps == m.tried[path] && count[of] < crowded {
 			continue
 		}
-		urgent := count[of] >= hurried || time.Since(m.since[path]) > 2*d.config.Write.Quiet
+		urgent := count[of] >= hurried || time.Since(m.since[path]) > 2*d.config.Tuning.Quiet
 		_, err := m.merger.MergeAdditions(ctx, path, urgent, count[of] >= crowded)
 		switch {
 		case err == nil:

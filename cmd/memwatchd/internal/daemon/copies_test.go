@@ -13,7 +13,7 @@ import (
 // because other machines still have them: with them, a copy without a known common version
 // is merged before Syncthing deletes it.
 func TestMergedCopiesCount(t *testing.T) {
-	g := startTarget(t, t.TempDir(), func(c *config.Config, _ string) { c.Conflicts.Auto = "off" })
+	g := startTarget(t, t.TempDir(), func(c *config.Config, _ string) { c.Compactor.Host = "another" })
 	c, m := g.dial("s"), newCopyMerger(g.daemon)
 	write := func(path, text string) {
 		t.Helper()

@@ -264,7 +264,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
-		OmitUntrusted: c.Context.Untrusted == "omit", ProjectsOf: c.ProjectsOf,
+		ProjectsOf:  c.ProjectsOf,
 		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
 		Roots: d.searchedRoots(),

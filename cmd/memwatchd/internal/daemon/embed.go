@@ -25,7 +25,7 @@ func (d *daemon) openEmbedder() error {
 	if !d.hasEmbeddings() {
 		return nil
 	}
-	client := &llm.Client{Endpoint: c.Endpoint, Model: c.Model, Dimensions: c.Dimensions, Setting: "embed"}
+	client := &llm.Client{Endpoint: c.Endpoint, Model: c.Model, Setting: "embed"}
 	if err := d.prepareClient(client, c.KeyFile); err != nil {
 		return err
 	}

@@ -241,7 +241,7 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 	began := time.Now()
 	g := startTarget(t, main, func(c *config.Config, base string) {
 		withFolders(config.Root{Name: "vault", Path: dir, Kind: "obsidian"})(c, base)
-		c.Write.Quiet, c.Conflicts.Auto = 0, "additions"
+		c.Tuning.Quiet = 0
 	})
 	t.Logf("%d notes are found after %v", notes, time.Since(began).Round(time.Millisecond))
 	c := g.dial("s")

@@ -55,9 +55,9 @@ func (d *daemon) openShare() (*sharing, error) {
 		return nil, err
 	}
 	d.locks = append(d.locks, lock)
-	host, err := shareHost(c.Host, spool)
+	host, err := shareHost(d.config.Memory.Host, spool)
 	if err != nil {
-		return nil, fmt.Errorf("share.host: %w", err)
+		return nil, fmt.Errorf("memory.host: %w", err)
 	}
 	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
 		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: d.config.Tuning.ShareTimeout,

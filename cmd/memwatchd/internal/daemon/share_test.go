@@ -28,7 +28,7 @@ func newStore(t *testing.T) *weaviatetest.Server {
 func sharingAs(host string, store *weaviatetest.Server, more ...func(*config.Config)) func(*config.Config, string) {
 	return func(c *config.Config, base string) {
 		c.Memory.Owner = "alice"
-		c.Share.Weaviate.URL, c.Share.Host, c.Share.Publish = store.URL, host, []string{"**"}
+		c.Share.Weaviate.URL, c.Memory.Host, c.Share.Publish = store.URL, host, []string{"**"}
 		c.Tuning.ShareQuery = 10 * time.Second
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "public"), Mode: "0600",
 			Subject: "alice", Context: "public"})

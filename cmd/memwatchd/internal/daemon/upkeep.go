@@ -65,7 +65,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	if err := u.compactor.Uses.Open(); err != nil {
 		d.logger.Warn("usage counts were reset", "err", err)
 	}
-	u.compress = &compactor.Compress{Root: root, Cutoff: c.Compress.Cutoff}
+	u.compress = &compactor.Compress{Root: root}
 	if d.model != nil {
 		u.compress.Summarizer = &compactor.Summarizer{Summarize: d.model.Summarize, MaySend: d.maySendToModel,
 			CheckText: checkModelText}
@@ -114,9 +114,7 @@ func (d *daemon) correctCounters(ctx context.Context) error {
 func (d *daemon) runMaintenance(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.maintenance.compactor.Uses.Run(ctx) })
-	if d.config.Conflicts.Auto == "additions" {
-		group.Go(func() error { return d.mergeCopies(ctx) })
-	}
+	group.Go(func() error { return d.mergeCopies(ctx) })
 	if d.config.Compactor.Enabled {
 		group.Go(func() error {
 			if err := d.awaitKnown(ctx); err != nil {

@@ -59,7 +59,7 @@ func TestNightMendsCounters(t *testing.T) {
 	root := t.TempDir()
 	const path, text = "2026-02-04/cli.md", "---\ntasks: 7/8 # by hand\n---\n## Tasks\n- [x] one\n- [ ] two\n"
 	testkit.WriteFile(t, filepath.Join(root, path), text)
-	g := startTarget(t, root, func(c *config.Config, _ string) { c.Write.Quiet = 0 })
+	g := startTarget(t, root, func(c *config.Config, _ string) { c.Tuning.Quiet = 0 })
 	if err := g.daemon.maintenance.scheduler.Job(t.Context()); err != nil {
 		t.Fatal(err)
 	}

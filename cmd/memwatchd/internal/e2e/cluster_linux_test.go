@@ -51,10 +51,9 @@ func newMachine(t *testing.T, name, url, settings string) *machine {
 	}
 	m.live = newLive(t, t.TempDir(), fmt.Sprintf(`share:
   weaviate: {url: %q, key_file: %q, %s}
-  host: %s
   publish: ["**"]
-`, url, key, settings, name))
-	m.env = append(m.env, "MEMWATCHD_MEMORY_OWNER=alice", clockAhead+"=0s")
+`, url, key, settings))
+	m.env = append(m.env, "MEMWATCHD_MEMORY_OWNER=alice", "MEMWATCHD_MEMORY_HOST="+name, clockAhead+"=0s")
 	return m
 }
 

@@ -69,7 +69,7 @@ func tune(c *config.Config, key, value string) {
 	durations := map[string]*time.Duration{
 		"watch.settle": &t.Settle, "watch.max_wait": &t.MaxWait, "watch.vanish": &t.Vanish,
 		"watch.reconcile": &t.Reconcile, "watch.poll": &t.Poll, "ipc.sync_timeout": &t.SyncTimeout,
-		"ipc.drain": &t.Limits.Drain, "ipc.read_body": &t.Limits.ReadBody,
+		"write.quiet": &t.Quiet, "ipc.drain": &t.Limits.Drain, "ipc.read_body": &t.Limits.ReadBody,
 		"share.weaviate.timeout": &t.ShareTimeout, "share.weaviate.query_timeout": &t.ShareQuery, "embed.query_timeout": &t.EmbedQuery, "llm.timeout": &t.ModelTimeout,
 	}
 	var err error
@@ -387,7 +387,8 @@ func startProcess(cmd *exec.Cmd) (*scriptProcess, error) {
 // scriptEnviron returns the part of a script's environment that the program
 // uses.
 func scriptEnviron(ts *testscript.TestScript) []string {
-	names := []string{"PATH", "HOME", "TZ", "TMPDIR", "GOCOVERDIR", "GORACE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", stopped}
+	names := []string{"PATH", "HOME", "TZ", "TMPDIR", "GOCOVERDIR", "GORACE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", stopped,
+		config.EnvPrefix + "WRITE_QUIET"}
 	for _, k := range config.Keys {
 		names = append(names, k.Env())
 	}
