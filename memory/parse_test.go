@@ -358,8 +358,8 @@ func checkEntries(t *testing.T, d *Document) {
 			t.Fatalf("line %d has the id %q, which is empty or taken", e.Line, e.ID)
 		}
 		ids[e.ID] = true
-		if e.Partition.Visibility == PrivateOnly && e.Partition.Owner == "" {
-			t.Fatalf("line %d is private but nobody's", e.Line)
+		if e.Partition.Visibility == PrivateOnly && e.Partition.Owner == "" || Fold(e.Norm) != e.Norm {
+			t.Fatalf("line %d is private but nobody's, or %q is not folded", e.Line, e.Norm)
 		}
 		for _, s := range append([]string{e.Text, e.Norm, e.Title}, e.Sections...) {
 			if !utf8.ValidString(s) || strings.ContainsAny(s, "\x00\r") {
@@ -421,23 +421,6 @@ func checkShown(t *testing.T, d *Document, s Scope) {
 	if !shown.Complete && !shown.Empty() && strings.TrimLeft(shown.Lines[0], " \t") == "" && v.Readable(d.Own) == false {
 		t.Fatal("a blank line is left at the top")
 	}
-}
-
-func FuzzFold(f *testing.F) {
-	for _, s := range append(seeds, "Ａ１！　b", "ﬁ", "İ", "é", "한글", "Привет", "“x”—y…", "ẞ") {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		fast, ok := foldFast(nil, s)
-		if slow := foldSlow(s); ok && string(fast) != slow {
-			t.Fatalf("Fold(%q) is %q, and %q when normalised in general", s, fast, slow)
-		}
-		if utf8.ValidString(s) && Fold(Fold(s)) != Fold(s) {
-			t.Fatalf("Fold(%q) is %q, and that folds to %q", s, Fold(s), Fold(Fold(s)))
-		}
-		stripEmphasis(s)
-		taskNorm(taskText(s))
-	})
 }
 
 // FuzzNames checks that the names of directories and files are safe on every

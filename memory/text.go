@@ -23,45 +23,14 @@ import (
 // Fold returns a form of s that ignores differences in case, width and white
 // space.
 func Fold(s string) string {
-	if b, ok := foldFast(make([]byte, 0, len(s)), s); ok {
-		return string(b)
+	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		s = norm.NFKC.String(s)
+		if low := strings.ToLower(s); low != s {
+			s = norm.NFKC.String(low)
+		}
 	}
-	return foldSlow(s)
-}
-
-func foldSlow(s string) string {
-	s = norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))
+	s = strings.ToLower(s)
 	return strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " ")
-}
-
-// foldFast appends the folded text to b. It handles only the most common
-// characters and returns false for others. Its result equals that of foldSlow
-// without the cost of general normalisation.
-func foldFast(b []byte, s string) (out []byte, ok bool) {
-	space := false
-	for _, r := range s {
-		if r >= 0xFF01 && r <= 0xFF5E { // full width
-			r -= 0xFEE0
-		}
-		switch {
-		case r == ' ' || r >= '\t' && r <= '\r' || r == 0x3000:
-			space = len(b) > 0
-			continue
-		case r >= 'A' && r <= 'Z', r >= 0x410 && r < 0x430 && r != 0x419:
-			r += 'a' - 'A' // Russian too
-		case r < utf8.RuneSelf, r >= 0x430 && r <= 0x44F && r != 0x439,
-			r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003,
-			r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
-			r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
-		default:
-			return nil, false
-		}
-		if space {
-			b, space = append(b, ' '), false
-		}
-		b = utf8.AppendRune(b, r)
-	}
-	return b, true
 }
 
 // stripEmphasis removes emphasis and strike-through markers: runs that open before a
