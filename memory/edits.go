@@ -64,31 +64,6 @@ func (w *passAttempt) setTask(t *Task, s TaskState) error {
 	return nil
 }
 
-// cutFromEntry adds the edits that remove lines from an entry.
-func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
-	if len(c.tasks)+len(c.attributes) > 0 {
-		return fmt.Errorf("line %d: an entry that loses lines cannot have other changes", w.d.Entries[i].Line)
-	}
-	one, err := w.parseSingle(c.left)
-	if err != nil {
-		return err
-	}
-	w.replacements[i] = one
-	for k, gone := range c.cut {
-		if gone {
-			s := w.d.lines.span(w.d.Entries[i].Line+k, w.d.Entries[i].Line+k)
-			s.Start = max(s.Start, bomLen(w.d.Source))
-			w.editList = append(w.editList, Edit{s, nil})
-		}
-	}
-	if c.comment != "" {
-		s := w.d.lines.span(c.lastLine, c.lastLine)
-		at := s.Start + len(trimEnding(w.d.Source[s.Start:s.End]))
-		w.editList = append(w.editList, Edit{Span{at, at}, []byte(c.comment)})
-	}
-	return nil
-}
-
 // removeEntries adds the edits that remove entries, and headings that must not
 // stay without them.
 func (w *passAttempt) removeEntries() {
@@ -223,67 +198,6 @@ func (w *passAttempt) emptiedHeadings() map[int]bool {
 func (d *Document) isNoteHeading(h int) bool {
 	_, _, _, ok := headingClock(d.Headings[h].Text)
 	return ok && d.Place.Day != "" && !slices.ContainsFunc(d.Headings, func(o Heading) bool { return o.Parent == h })
-}
-
-// setFields returns the edits that set keys of the frontmatter. It adds a missing
-// frontmatter at the top of the file, with the line endings of the file.
-func (d *Document) setFields(fields []fieldChange) (edits []Edit, err error) {
-	for _, c := range fields {
-		if err := c.checkValid(); err != nil {
-			return nil, err
-		}
-		if d.Front.Present {
-			set, err := d.setField(c)
-			if err != nil {
-				return nil, err
-			}
-			edits = append(edits, set...)
-		}
-	}
-	if d.Front.Present || len(fields) == 0 {
-		return edits, nil
-	}
-	at, end := bomLen(d.Source), string(d.lineEnding(1))
-	text := frontText(fields, end)
-	if len(d.Source) > at && !d.blankLine(1) {
-		text += end
-	}
-	return []Edit{{Span{at, at}, []byte(text)}}, nil
-}
-
-// setField returns the edits that set a key of the frontmatter to its new
-// value.
-func (d *Document) setField(c fieldChange) ([]Edit, error) {
-	front := &d.Front
-	field, ok := front.Field(c.key)
-	value, isText := c.value.(string)
-	switch {
-	case ok && c.alreadySet(front):
-		return nil, nil
-	case ok && isText && !field.isScalar():
-		return nil, fmt.Errorf("line %d: %s is a list or a map; edit the value by hand", field.Line, c.key)
-	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
-		return nil, fmt.Errorf("keys of the frontmatter share lines or are indented; write each key on a line of " +
-			"its own")
-	case !ok:
-		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
-		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
-	}
-	line := trimEnding(d.Source[field.Span.Start:field.Span.End])
-	edit := Edit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
-	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil { // keep the quotes, and a comment behind the value
-		from, to := field.Span.Start+m[2], field.Span.Start+m[3]
-		quote := byte(0)
-		if to > from && (d.Source[from] == '"' || d.Source[from] == '\'') {
-			quote = d.Source[from]
-		}
-		value = yamlScalar(value, quote)
-		if d.Source[from-1] == ':' {
-			value = " " + value
-		}
-		edit = Edit{Span{from, to}, []byte(value)}
-	}
-	return []Edit{edit}, nil
 }
 
 // setAttributes adds the edits that set the attributes of an entry. It changes

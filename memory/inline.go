@@ -2,14 +2,10 @@ package memory
 
 import (
 	"bytes"
-	"path"
-	"slices"
 	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/yuin/goldmark/util"
 )
 
 // A leaf is the text of a block without nested blocks: a paragraph, a heading,
@@ -73,12 +69,6 @@ type inlineElements struct {
 // maxRun bounds the run of backticks that opens a code span. The bound keeps
 // the search for the end of the span linear.
 const maxRun = 64
-
-const (
-	maxParens   = 32      // nested in a destination; CommonMark allows this limit
-	maxTarget   = 2 << 10 // bytes of a link's destination
-	maxLinkText = 1 << 10
-)
 
 // scanLeaf reads the inline elements of a leaf: comments, tags, links and <private>
 // marks. Inside code it reads only <private> marks.
@@ -331,150 +321,6 @@ func quotedTag(b []byte) string {
 	}
 	return word
 }
-
-// scanWikilink reads [[target#anchor|text]].
-func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
-	if !bytes.HasPrefix(b[i:], []byte("[[")) {
-		return 0, false
-	}
-	in := b[i+2 : min(len(b), i+2+maxLinkText)]
-	n := bytes.Index(in, []byte("]]"))
-	if n <= 0 || bytes.IndexByte(in[:n], '\n') >= 0 || bytes.IndexByte(in[:n], '[') >= 0 {
-		return 0, false
-	}
-	if startsMark(b, i, i+2+n) {
-		return 0, false
-	}
-	target, text, named := strings.Cut(string(in[:n]), "|")
-	target = strings.TrimSpace(strings.TrimSuffix(target, "\\"))
-	if !named {
-		text = target
-	}
-	if embed := i > 0 && b[i-1] == '!'; !embed || !isAttachment(target) {
-		target, anchor, _ := strings.Cut(target, "#")
-		f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
-	}
-	return i + 2 + n + 2, true
-}
-
-// attachments are the extensions of the files other than notes that Obsidian shows
-// inside a note.
-var attachments = []string{".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp", ".flac", ".m4a", ".mp3",
-	".ogg", ".wav", ".3gp", ".mkv", ".mov", ".mp4", ".ogv", ".webm", ".pdf", ".canvas", ".base"}
-
-// isAttachment reports whether the target of a link is a file other than a note.
-func isAttachment(target string) bool {
-	target, _, _ = strings.Cut(target, "#")
-	return slices.Contains(attachments, strings.ToLower(path.Ext(target)))
-}
-
-// scanLink reads the part of a link after the closing bracket of its text, and
-// returns the offset after it.
-func (f *inlineElements) scanLink(b []byte, from, i int) int {
-	if i >= len(b) {
-		return i
-	}
-	image := from > 0 && b[from-1] == '!'
-	text := string(b[from+1 : min(i-1, from+1+maxLinkText)])
-	var target string
-	var end int
-	switch {
-	case b[i] == '(':
-		var ok bool
-		target, end, ok = parseDestination(b, i+1)
-		if !ok || startsMark(b, i, end) {
-			return i
-		}
-	case b[i] == ':' && (from == 0 || b[from-1] == '\n') && !strings.HasPrefix(text, "^"):
-		dest := bytes.TrimLeft(b[i+1:min(len(b), i+1+maxTarget)], " \t")
-		if nl := bytes.IndexByte(dest, '\n'); nl >= 0 {
-			dest = dest[:nl]
-		}
-		target, _, _ = strings.Cut(string(dest), " ")
-		if target == "" {
-			return i
-		}
-		target = strings.Trim(target, "<>")
-		end = i
-	default:
-		return i
-	}
-	if !image {
-		target, anchor, _ := strings.Cut(target, "#")
-		if target != "" || anchor != "" {
-			f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor})
-		}
-	}
-	return end
-}
-
-// parseDestination reads the parenthesized part of a link; i is the offset after the
-// opening parenthesis. It returns the target without its backslash escapes, and
-// the offset after the closing parenthesis.
-func parseDestination(b []byte, i int) (target string, end int, ok bool) {
-	b = b[:min(len(b), i+maxTarget)]
-	skip := func() {
-		for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n') {
-			i++
-		}
-	}
-	skip()
-	from := i
-	if i < len(b) && b[i] == '<' {
-		n := bytes.IndexAny(b[i+1:], ">\n")
-		if n < 0 || b[i+1+n] != '>' {
-			return "", 0, false
-		}
-		from, i = i+1, i+1+n
-		target = unescape(b[from:i])
-		i++
-	} else {
-		depth := 0
-	dest:
-		for ; i < len(b); i++ {
-			switch b[i] {
-			case ' ', '\t', '\n':
-				break dest
-			case '\\':
-				if i+1 < len(b) && util.IsPunct(b[i+1]) {
-					i++
-				}
-			case '(':
-				depth++
-				if depth > maxParens {
-					return "", 0, false
-				}
-			case ')':
-				if depth == 0 {
-					break dest
-				}
-				depth--
-			}
-		}
-		target = unescape(b[from:min(i, len(b))])
-	}
-	skip()
-	if i < len(b) && (b[i] == '"' || b[i] == '\'' || b[i] == '(') {
-		quote := b[i]
-		if quote == '(' {
-			quote = ')'
-		}
-		for i++; i < len(b) && b[i] != quote; i++ {
-			if b[i] == '\\' {
-				i++
-			}
-		}
-		i++
-		skip()
-	}
-	if i >= len(b) || b[i] != ')' {
-		return "", 0, false
-	}
-	return target, i + 1, true
-}
-
-// unescape removes the backslashes before punctuation.
-func unescape(b []byte) string { return string(util.UnescapePunctuations(b)) }
 
 // textFrom returns the leaf's text from an offset on, without comments.
 func (l *leaf) textFrom(from int) string {

@@ -5,11 +5,15 @@
 // parser never fails: it records a [Problem] on the [Document] and continues.
 // Text of doubtful visibility becomes private.
 //
-// The files, each of which uses those before it: memory, text and times (values and
-// normal forms); layout, frontmatter, subjects and document (paths, readers and the
-// parsed file); attributes, links, inline, tasks, blocks and parse (reading); write,
-// sections, revision, edits and verify (changing); longterm, session, judge, versions and
-// imported (forms of files and merges).
+// The files, each of which uses those before it:
+//   - values and normal forms: memory, lines, text, characters, times;
+//   - paths and readers: names, dayformat, roots, layout, subjects, identities;
+//   - reading: frontmatter, attributes, inline, links, tasks, blocks, hidden, document,
+//     shown, parse, entries, complete, copies;
+//   - changing: write, items, summaries, fields, sections, revision, edits, parts,
+//     verify, rewrite;
+//   - forms of files and merges: longterm, draft, session, judge, versions,
+//     versiontext, imported, importedentries.
 package memory
 
 import (

@@ -1,18 +1,10 @@
 package memory
 
 import (
-	"bytes"
-	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
-	"fmt"
-	"iter"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -182,102 +174,6 @@ func trimMarkers(line string) string {
 
 var tagWordRE = lazyregexp.New(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
 
-// lines is an index of the lines of a text. A line ends with LF, CR LF or a
-// lone CR, as in CommonMark; the text is split in a copy with LF endings.
-type lines struct {
-	starts []int // of every line; the last line ends at size
-	size   int
-}
-
-// splitLines indexes a text with LF line endings.
-func splitLines(text []byte) lines {
-	l := lines{size: len(text), starts: make([]int, 0, 1+bytes.Count(text, []byte("\n")))}
-	for at := 0; at < len(text); at += lineLen(text[at:]) {
-		l.starts = append(l.starts, at)
-	}
-	return l
-}
-
-// lineLen returns the length of the first line of b with its ending.
-func lineLen(b []byte) int {
-	if i := bytes.IndexByte(b, '\n'); i >= 0 {
-		return i + 1
-	}
-	return len(b)
-}
-
-func (l lines) count() int { return len(l.starts) }
-
-// start returns the offset of a 1-based line. The line after the last one
-// starts at the end of the text.
-func (l lines) start(line int) int {
-	if line > len(l.starts) {
-		return l.size
-	}
-	return l.starts[line-1]
-}
-
-// span returns the bytes of lines from to to, inclusive.
-func (l lines) span(from, to int) Span { return Span{l.start(from), l.start(to + 1)} }
-
-// at returns the 1-based number of the line that contains an offset.
-func (l lines) at(offset int) int {
-	return max(1, sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset }))
-}
-
-// ending returns the line ending of a line of the source. If the line has none, it
-// returns that of the nearest line above, or a line feed.
-func (l lines) ending(source []byte, line int) []byte {
-	for line = min(line, l.count()); line > 0; line-- {
-		s := l.span(line, line)
-		b := source[s.Start:s.End]
-		if end := b[len(trimEnding(b)):]; len(end) > 0 {
-			return end
-		}
-	}
-	return []byte("\n")
-}
-
-// trimEnding removes the line ending from a line.
-func trimEnding(b []byte) []byte {
-	b = bytes.TrimSuffix(b, []byte("\n"))
-	return bytes.TrimSuffix(b, []byte("\r"))
-}
-
-// commonEnding returns the line ending of all lines of a text, or "" if they differ
-// or the text has none.
-func commonEnding(text []byte) string {
-	lf, cr, both := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r")), bytes.Count(text, []byte("\r\n"))
-	switch {
-	case lf > 0 && cr == 0:
-		return "\n"
-	case cr > 0 && lf == 0:
-		return "\r"
-	case both > 0 && lf == both && cr == both:
-		return "\r\n"
-	}
-	return ""
-}
-
-// isBlankText reports whether b contains only white space.
-func isBlankText(b []byte) bool {
-	for _, c := range b {
-		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
-			return false
-		}
-	}
-	return true
-}
-
-// displayText returns a text of the source in its display form: LF line endings,
-// and replacement characters for invalid UTF-8 and NUL.
-func displayText(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.ReplaceAll(s, "\r", "\n")
-	return strings.ReplaceAll(s, "\x00", "\uFFFD")
-}
-
 var (
 	// headingLinkRE matches a link, with the text that is shown for it, or an image.
 	headingLinkRE = lazyregexp.New(`!\[[^\]]*\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]|]*)\]\]|` +
@@ -332,149 +228,6 @@ func SameSection(a, b string) bool {
 	number, name := splitHeading(a)
 	otherNumber, otherName := splitHeading(b)
 	return name == otherName && (number == "" || otherNumber == "" || number == otherNumber)
-}
-
-// Characters returns the characters of a text, and for each whether it is
-// invisible: a reader does not see it, and it has no purpose at its place.
-// Invisible are control characters other than line feeds and tabs, line
-// separators, controls of the writing direction, tags, and characters without
-// width. A few are visible where scripts and emoji need them, each only once after a
-// character that is visible by itself: joiners, variation selectors, those
-// for ideographs only after Han, the space without width after scripts without
-// spaces, and the tags of the flags of England, Scotland and Wales.
-//
-// If foreign is set, all other characters that Unicode calls ignorable are
-// invisible, too, such as soft hyphens and Hangul fillers. They can hide a
-// text that a model reads. Bytes that are not UTF-8 are one character each.
-func Characters(text string, foreign bool) iter.Seq2[string, bool] {
-	return func(yield func(string, bool) bool) {
-		var base rune // last visible character, while at most one mark follows it; 0 for none
-		marked, joined := false, false
-		for at := 0; at < len(text); {
-			r, n := utf8.DecodeRuneInString(text[at:])
-			visible := false
-			switch {
-			case r > ' ' && r < 0x7f:
-				visible, base, marked, joined = true, r, false, false
-			case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
-				visible = base != 0 && !joined
-				joined = true
-			case unicode.Is(unicode.Variation_Selector, r):
-				ideographic := r >= 0xe0100
-				visible = base != 0 && !marked && !joined && (!ideographic || unicode.Is(unicode.Han, base))
-				marked = true
-			case r == zeroWidthSpace:
-				visible = unicode.In(base, spacelessScripts...)
-				base = 0
-			case r == blackFlag && flagLen(text[at:]) > 0:
-				n = flagLen(text[at:])
-				visible, base, marked, joined = true, r, true, false
-			default:
-				visible = !Invisible(r) && !(foreign && isIgnorable(r))
-				base, marked, joined = r, false, false
-				if !visible || unicode.IsSpace(r) {
-					base = 0
-				}
-			}
-			if !yield(text[at:at+n], !visible) {
-				return
-			}
-			at += n
-		}
-	}
-}
-
-// FirstInvisible returns the first invisible character of a text, see [Characters].
-func FirstInvisible(text string, foreign bool) (r rune, found bool) {
-	for char, hidden := range Characters(text, foreign) {
-		if hidden {
-			r, _ = utf8.DecodeRuneInString(char)
-			return r, true
-		}
-	}
-	return 0, false
-}
-
-// DropInvisible returns a text without its invisible characters, see
-// [Characters].
-func DropInvisible(text string, foreign bool) string {
-	if _, found := FirstInvisible(text, foreign); !found {
-		return text
-	}
-	var b strings.Builder
-	for char, hidden := range Characters(text, foreign) {
-		if !hidden {
-			b.WriteString(char)
-		}
-	}
-	return b.String()
-}
-
-// EscapeJSON returns encoded JSON in which the invisible characters of strings, see
-// [Characters], are escape sequences of JSON. So the values stay the same for a program, and a
-// person or a model sees the characters.
-func EscapeJSON(b []byte, foreign bool) []byte {
-	if _, found := FirstInvisible(string(b), foreign); !found {
-		return b
-	}
-	var out []byte
-	for char, hidden := range Characters(string(b), foreign) {
-		r, _ := utf8.DecodeRuneInString(char)
-		switch {
-		case !hidden:
-			out = append(out, char...)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-	}
-	return out
-}
-
-const (
-	zeroWidthSpace     = '\u200b'
-	zeroWidthNonJoiner = '\u200c'
-	zeroWidthJoiner    = '\u200d'
-	blackFlag          = '\U0001f3f4'
-)
-
-// spacelessScripts are scripts in which a space without width marks the end of a word.
-var spacelessScripts = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
-
-// flagLen returns the length of the flag of a part of a country at the start of
-// a text, or 0. These three are the only sequences of tags that Unicode recommends
-// for interchange. Programs show the flag for any others, so that the tags
-// could hide a text.
-func flagLen(text string) int {
-	for _, region := range []string{"gbeng", "gbsct", "gbwls"} {
-		flag := string(blackFlag) + strings.Map(func(r rune) rune { return r + 0xe0000 }, region+"\x7f")
-		if strings.HasPrefix(text, flag) {
-			return len(flag)
-		}
-	}
-	return 0
-}
-
-// isIgnorable reports whether programs that do not know a character show nothing in its place
-// (the property Default_Ignorable_Code_Point).
-func isIgnorable(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
-}
-
-// Invisible reports whether r is invisible at every place, see [Characters].
-func Invisible(r rune) bool {
-	switch {
-	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
-		return false
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
-		return true
-	}
-	return r == '\u180e' || r == zeroWidthSpace || r >= 0x2060 && r <= 0x206f || r == '\ufeff' ||
-		r >= 0xfff9 && r <= 0xfffb ||
-		r >= 0xe0000 && r <= 0xe007f
 }
 
 // splitTitle splits a leading bold text and its colon from an entry's lead.
@@ -535,25 +288,9 @@ func IsDay(s string) bool {
 	return err == nil
 }
 
-var bom = []byte("\xEF\xBB\xBF")
-
-// bomLen returns the length of the byte order mark at the start of b, or 0.
-func bomLen(b []byte) int { return len(b) - len(bytes.TrimPrefix(b, bom)) }
-
-// Span is a range of bytes in a document's source, end exclusive.
-type Span struct{ Start, End int }
-
 // meansPrivate reports whether a value is that of a private visibility. Without an
 // attribute visibility, it is probably the value of a misspelled one.
 func meansPrivate(value string) bool { return Fold(value) == PrivateOnly.String() }
-
-func runLen[T string | []byte](b T, c byte) int {
-	n := 0
-	for n < len(b) && b[n] == c {
-		n++
-	}
-	return n
-}
 
 // FoldTag returns a tag in the form in which tags are compared: in lower case, and
 // without the selectors of the style of emojis, which some editors add.
@@ -569,104 +306,6 @@ func FoldTag(tag string) string {
 // isEmojiStyle reports whether a character selects the style of the symbol before
 // it, text or emoji.
 func isEmojiStyle(r rune) bool { return r == '\ufe0e' || r == '\ufe0f' }
-
-// A lineRange is a range of 1-based lines, inclusive.
-type lineRange struct{ from, to int }
-
-func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
-
-// A privateRanges holds the lines that are private regardless of the attributes of
-// entries.
-type privateRanges struct {
-	from    int         // all lines from this one on; 0 for none
-	regions []lineRange // sorted, without common lines
-}
-
-func (p *privateRanges) overlaps(from, to int) bool {
-	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
-}
-
-// regionFrom returns the first region that ends on a line or below it, or an
-// empty one.
-func (p *privateRanges) regionFrom(line int) lineRange {
-	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
-	if i == len(p.regions) {
-		return lineRange{}
-	}
-	return p.regions[i]
-}
-
-// joinRegions sorts regions and joins those that have a line in common.
-func joinRegions(regions []lineRange) []lineRange {
-	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
-	merged := regions[:0]
-	for _, r := range regions {
-		if n := len(merged); n > 0 && r.from <= merged[n-1].to {
-			merged[n-1].to = max(merged[n-1].to, r.to)
-		} else {
-			merged = append(merged, r)
-		}
-	}
-	return merged
-}
-
-func (p *privateRanges) hideFrom(line int) {
-	if p.from == 0 || line < p.from {
-		p.from = line
-	}
-}
-
-// unixText returns a copy of the source, of the same length, in which every
-// line ends with LF. If the source has no CR, the result shares its memory. NUL
-// characters stay, because they do not affect the structure.
-func unixText(src []byte) []byte {
-	if bytes.IndexByte(src, '\r') < 0 {
-		return src[:len(src):len(src)]
-	}
-	out := bytes.ReplaceAll(src, []byte("\r\n"), []byte(" \n"))
-	return bytes.ReplaceAll(out, []byte("\r"), []byte("\n"))
-}
-
-// spansFrom returns the spans that end behind an offset, of sorted spans without common
-// bytes.
-func spansFrom(spans []Span, at int) []Span {
-	for len(spans) > 0 && spans[0].End <= at {
-		spans = spans[1:]
-	}
-	return spans
-}
-
-// removeSpans appends to out a line that begins at start in the source, without the
-// spans in cuts, which are sorted.
-func removeSpans(out, line []byte, start int, cuts []Span) []byte {
-	at := 0
-	for _, c := range cuts {
-		if c.Start >= start+len(line) {
-			break
-		}
-		from, to := max(c.Start-start, at), min(c.End-start, len(line))
-		if from >= to {
-			continue
-		}
-		out, at = append(out, line[at:from]...), to
-		if from > 0 && line[from-1] == ' ' && to < len(line) && line[to] == ' ' {
-			at++
-		}
-	}
-	return append(out, line[at:]...)
-}
-
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-const idDigits = 10
-
-// hashID returns the derived id for a hash input.
-func hashID(b []byte) string {
-	sum := sha256.Sum256(b)
-	var out [16]byte
-	idEncoding.Encode(out[:], sum[:10])
-	return "~" + string(out[:idDigits])
-}
 
 // textWords returns the words of a text, separated by white space or byte order
 // marks.
@@ -687,24 +326,6 @@ func joinWideBreaks(text string) string {
 	return wideBreak().ReplaceAllString(text, "$1")
 }
 
-// dedent removes the common leading white space of lines.
-func dedent(lines []string) []string {
-	indent := -1
-	for _, l := range lines {
-		if n := len(l) - len(strings.TrimLeft(l, " \t")); n < len(l) && (indent < 0 || n < indent) {
-			indent = n
-		}
-	}
-	if indent <= 0 {
-		return lines
-	}
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = l[min(indent, len(l)):]
-	}
-	return out
-}
-
 // listMarker returns the marker at the start of a list item, or an empty
 // string.
 func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)], " \t") }
@@ -715,44 +336,6 @@ const (
 	checkMark  = "✅"
 	emojiStyle = "\ufe0f"
 )
-
-// trimBlank returns lines without leading and trailing blank lines.
-func trimBlank(lines []string) []string {
-	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
-	for len(lines) > 0 && empty(lines[0]) {
-		lines = lines[1:]
-	}
-	for len(lines) > 0 && empty(lines[len(lines)-1]) {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
-
-// An Edit replaces the bytes of a span of a text. An empty span inserts.
-type Edit struct {
-	Span Span
-	New  []byte
-}
-
-// Splice returns a copy of source with edits applied. The edits may be in any
-// order. Edits at the same position are applied in the given order, insertions
-// first. If edits overlap or lie outside the source, Splice returns an error.
-func Splice(source []byte, edits []Edit) ([]byte, error) {
-	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int {
-		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),
-			cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
-	})
-	out, at := make([]byte, 0, len(source)), 0
-	for _, e := range edits {
-		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(source) {
-			return nil, fmt.Errorf("two changes overlap at byte %d", e.Span.Start)
-		}
-		out = append(append(out, source[at:e.Span.Start]...), e.New...)
-		at = e.Span.End
-	}
-	return append(out, source[at:]...), nil
-}
 
 // HeadingLine returns a section name from a client as one line.
 func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -801,12 +384,4 @@ func wordSet(text string) map[string]bool {
 		from = end
 	}
 	return set
-}
-
-// FenceOf returns the fence with which a line begins, or "".
-func FenceOf(line string) string {
-	if n := max(runLen(line, '`'), runLen(line, '~')); n > 2 {
-		return line[:n]
-	}
-	return ""
 }

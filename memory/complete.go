@@ -1,0 +1,344 @@
+package memory
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// finishDocument computes the properties that depend on the whole file: the
+// readers of each entry, and from them its id, tags and times.
+func (p *docParser) finishDocument() {
+	d := p.d
+	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
+	problems, unclosed := p.private.matchTags(p.marks, p.ln)
+	d.Problems = append(d.Problems, problems...)
+	d.Unsound = d.Unsound || unclosed
+	if p.of != nil {
+		p.private = privateRanges{} // already applied when the whole file was parsed
+	}
+	d.privateLines, d.privatePartition, d.lines, d.hidden = p.private, p.partitionFor(PrivateOnly), p.ln, p.hidden
+
+	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
+	for _, t := range d.Front.Tags {
+		p.fileTags = append(p.fileTags, FoldTag(t))
+	}
+	slices.Sort(p.fileTags)
+	p.fileTags = slices.Clip(slices.Compact(p.fileTags))
+	d.publicBelow = make([]bool, len(d.Headings))
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		p.completeEntry(e, &p.pending[i])
+		for h := e.Heading; e.Partition.Visibility == PublicOK && h >= 0 && !d.publicBelow[h]; h = d.Headings[h].Parent {
+			d.publicBelow[h] = true
+		}
+	}
+	p.assignIDs()
+	p.checkKeys()
+	p.checkCounters()
+	slices.SortStableFunc(d.Problems, func(a, b Problem) int { return a.Line - b.Line })
+}
+
+// checkKeys reports summaries without evidence, and items with the key of an earlier item,
+// unless memwatchd wrote both, as it does if callers in public and in private put the
+// same key.
+func (p *docParser) checkKeys() {
+	if p.d.Place.Kind != Items {
+		return
+	}
+	type name struct {
+		key       string
+		of        Partition
+		untrusted bool
+	}
+	earlier := map[name]*Entry{}
+	for i := range p.d.Entries {
+		e := &p.d.Entries[i]
+		if e.Block == Item && len(e.Evidence) == 0 && e.inSummaries() {
+			p.addProblem("summary_unproven", e.Line,
+				"the summary has no evidence and counts as an item; add <!-- evidence=PATH -->")
+		}
+		if e.Block != Item || e.Title == "" || e.IsSummary() {
+			continue
+		}
+		n := name{e.Title, e.Partition, e.Author().Untrusted(View{})}
+		if old := earlier[n]; old != nil && (e.Attributes["updated"] == "" || old.Attributes["updated"] == "") {
+			p.addProblem("key_duplicate", e.Line, "same key as in line "+strconv.Itoa(old.Line)+
+				"; the item updated last counts, of equally old ones the lower one; remove the other")
+		}
+		earlier[n] = e
+	}
+}
+
+// checkCounters compares the counters of the frontmatter with the boxes.
+func (p *docParser) checkCounters() {
+	if p.d.Place.Root != "" {
+		return // the file is never changed
+	}
+	tasks, followUps := p.d.frontCounters()
+	for _, c := range []struct {
+		key, written string
+		counted      Progress
+	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
+		if c.written != "" && c.written != c.counted.String() {
+			p.frontProblem(CounterWrong, c.key,
+				c.key+" is "+strconv.Quote(c.written)+", but the boxes count "+c.counted.String())
+		}
+	}
+}
+
+func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility {
+	switch v, ok := attrValue(dr.attrs, "visibility"); {
+	case p.of != nil:
+		return PublicOK
+	case dr.setsPrivate || p.private.overlaps(e.Line, e.EndLine):
+		return PrivateOnly
+	case ok && dr.mayPublish:
+		return ParseVisibility(v)
+	}
+	return p.defaultVisibility
+}
+
+// completeEntry completes an entry, except its id.
+func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
+	e.Partition, e.Masked = p.partitionFor(p.entryVisibility(e, dr)), p.d.hasMaskedText(e.Span)
+	if dr.attrs != nil {
+		p.d.Problems = append(p.d.Problems, e.applyAttributes(dr.attrs)...)
+	}
+	for i := range e.Tasks {
+		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.isEntry {
+			t.ID = e.ID
+		}
+	}
+	if r, below := p.l.CutRoot(p.d.Place.Path); r != nil {
+		r.annotate(below, e)
+	}
+	e.countRepeated()
+	p.completeTags(e)
+	s := p.sectionAt(e.Heading)
+	if e.Type == "" {
+		e.Type = p.defaultType(s)
+	}
+	e.Time = p.entryTime(e, dr, s)
+}
+
+// completeTags sorts the tags of an entry and adds those of the file. The entries
+// without tags of their own share the tags of the file.
+func (p *docParser) completeTags(e *Entry) {
+	var shared []string
+	if e.Partition == p.d.Own {
+		shared = p.fileTags
+	}
+	if len(e.Tags) == 0 {
+		e.Tags = shared
+		return
+	}
+	e.Tags = append(e.Tags, shared...)
+	slices.Sort(e.Tags)
+	e.Tags = slices.Compact(e.Tags)
+}
+
+// entryTime returns the best known time at which an entry was written or last
+// changed.
+func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.Time {
+	loc, from, to := p.l.location(), p.from, p.to
+	t := p.meta.ModTime
+	switch updated, ok := p.updatedTime(e, dr); {
+	case ok:
+		t = updated
+	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.isDailyNote()):
+		t = time.Date(from.Year(), from.Month(), from.Day(), s.hour, s.minute, s.second, 0, loc)
+	case e.Added != "":
+		t, _, _ = dayBounds(e.Added, loc)
+	case !p.d.Front.Updated.IsZero() && (p.d.Own.Visibility == PublicOK || e.Partition == p.d.Own):
+		t = p.d.Front.Updated
+	case p.dated:
+		t = from
+	case p.d.Place.Kind == Note:
+		t = p.noteTime(e)
+	}
+	if t.IsZero() {
+		return t
+	}
+	if p.dated && t.Before(from) {
+		t = from
+	}
+	if p.dated && t.After(to) {
+		t = to
+	}
+	return t.UTC()
+}
+
+// noteTime returns the time of an entry of an ordinary note that has none of its
+// own: the time in the frontmatter, the day in the file name, or the time of the
+// file.
+func (p *docParser) noteTime(e *Entry) time.Time {
+	d := p.d
+	if d.Own.Visibility == PublicOK || e.Partition == d.Own {
+		for _, key := range noteTimeKeys {
+			if t, ok := ParseTime(d.Front.text(key), p.l.location()); ok {
+				return t
+			}
+		}
+	}
+	base, _ := CutMarkdown(path.Base(d.Place.Path))
+	if t, _, ok := dayBounds(dayInName(base), p.l.location()); ok {
+		return t
+	}
+	return p.meta.ModTime
+}
+
+// noteTimeKeys are the keys of the frontmatter with the time of a note, as usual in
+// Obsidian, Hugo, Jekyll and zk, the last change first.
+var noteTimeKeys = [...]string{"updated", "modified", "last_modified", "lastmod", "date", "created_at", "created"}
+
+func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, bool) {
+	v, ok := attrValue(dr.attrs, "updated")
+	if !ok {
+		return time.Time{}, false
+	}
+	t, ok := ParseTime(v, p.l.location())
+	if !ok {
+		p.addProblem("time_unreadable", e.Line, "attribute updated is not a time such as 2026-02-04T12:34:56Z")
+	}
+	return t, ok
+}
+
+// shortDigits is the length of ids from [NewID]. Among a thousand ids, a new
+// one collides with a probability of one in a million.
+const shortDigits = 6
+
+// NewID returns a short id that is not in taken. It derives the id from the
+// texts of, which should distinguish the entry from others: equal texts give
+// equal ids.
+func NewID(taken map[string]bool, of ...string) string {
+	source := strings.Join(of, "\x00")
+	for n := 0; ; n++ {
+		sum := sha256.Sum256([]byte(source + "\x00" + strconv.Itoa(n)))
+		if id := idEncoding.EncodeToString(sum[:])[:shortDigits]; !taken[id] {
+			return id
+		}
+	}
+}
+
+// assignIDs gives every entry an id that is unique in the file. Public entries
+// get their ids first, so that these ids are the same in the whole file and in
+// its excerpt.
+func (p *docParser) assignIDs() {
+	taken := make(map[string]int, len(p.d.Entries)) // id → number of further entries with the same text
+	for _, v := range []Visibility{PublicOK, PrivateOnly} {
+		for i := range p.d.Entries {
+			e := &p.d.Entries[i]
+			if e.Partition.Visibility != v {
+				continue
+			}
+			if _, ok := taken[e.ID]; ok && e.Given {
+				p.addProblem("id_duplicate", e.Line,
+					"duplicate id; this entry gets a derived id")
+				e.ID, e.Given = "", false
+			}
+			if !e.Given {
+				e.ID = p.deriveID(e, taken)
+			}
+			taken[e.ID] = 0
+		}
+	}
+}
+
+// deriveID returns an id derived from the position and text of an entry. It adds
+// a number to the input for each repetition.
+func (p *docParser) deriveID(e *Entry, taken map[string]int) string {
+	p.buf = append(p.buf[:0], p.d.Place.Path...)
+	for _, s := range e.Sections {
+		p.buf = append(append(p.buf, 0x1f), s...)
+	}
+	p.buf = append(append(p.buf, 0), e.Norm...)
+	first := hashID(p.buf)
+	n, ok := taken[first]
+	if !ok {
+		return first
+	}
+	for size := len(p.buf); ; {
+		n++
+		p.buf = strconv.AppendInt(append(p.buf[:size], 0), int64(n), 10)
+		if id := hashID(p.buf); taken[id] == 0 {
+			if _, ok := taken[id]; !ok {
+				taken[first] = n
+				return id
+			}
+		}
+	}
+}
+
+// excerptOf holds the properties of an excerpt that its text does not contain.
+type excerptOf struct {
+	owner string
+	front bool // the excerpt begins with the frontmatter
+}
+
+// setExcerpt sets the partition of the document and parses its excerpt.
+func (d *Document) setExcerpt(l *Layout, meta Meta) {
+	d.Partition = d.privatePartition
+	if d.Own.Visibility != PublicOK &&
+		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility == PublicOK }) {
+		return
+	}
+	// A view that reads the public text only.
+	v := View{owners: map[string]string{d.publicPartition.Owner: ""}}
+	if d.fullyReadable(v) {
+		if !isBlankText(d.Source) {
+			d.Partition = d.publicPartition
+		}
+		return
+	}
+	shown := d.Shown(v)
+	if shown.Empty() {
+		return
+	}
+	var src, masked []byte
+	for _, line := range shown.source {
+		s := d.lines.span(line, line)
+		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
+			src[n], masked[n] = '\n', '\n' // prevent a CR and an LF of different lines from becoming one line ending
+		}
+		src = append(src, d.Source[s.Start:s.End]...)
+		masked = append(masked, d.masked[s.Start:s.End]...)
+	}
+	if bytes.Equal(src, masked) {
+		masked = src
+	}
+	front := d.Front.Span.End > 0 && shown.Line(1) == 1
+	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front})
+	d.excerpt.Partition = d.publicPartition
+	d.excerpt.Partition.Excerpt = true
+}
+
+func (p *docParser) defaultType(s section) string {
+	place := p.d.Place
+	switch {
+	case place.Kind == Items:
+		return namespaceTypes[place.Namespace]
+	case s.kind != "":
+		return s.kind
+	case place.Day != "":
+		return "crumb"
+	}
+	return "fact"
+}
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+const idDigits = 10
+
+// hashID returns the derived id for a hash input.
+func hashID(b []byte) string {
+	sum := sha256.Sum256(b)
+	var out [16]byte
+	idEncoding.Encode(out[:], sum[:10])
+	return "~" + string(out[:idDigits])
+}

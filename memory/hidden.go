@@ -1,0 +1,311 @@
+package memory
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+)
+
+// readHidden reads the marks in hidden regions, because the lines of a hidden region
+// are visible to the readers of the file. A region with a private mark is private.
+func (p *docParser) readHidden(regions []lineRange) {
+	for _, r := range regions {
+		s := p.ln.span(r.from, r.to)
+		lf, f := leaf{buf: p.text[s.Start:s.End], at: s.Start, html: true}, inlineElements{}
+		f.scanLeaf(&lf)
+		f.marks = nil // the tags of a closed comment too
+		f.skippedMarks(lf.buf, lf.pos)
+		private := len(f.marks) > 0
+		for _, c := range lf.comments {
+			switch c.state {
+			case commentBroken:
+				p.reportBroken(r.from, p.ln.at(c.src.Start))
+			case commentAttributes, commentUnclosed:
+				private = private || c.state == commentUnclosed || setsPrivate(c.attrs)
+			}
+		}
+		if private {
+			p.private.regions = append(p.private.regions, r)
+		}
+		p.marks = append(p.marks, f.marks...)
+	}
+}
+
+// readInfo records the marks in the info strings of code blocks. A mark makes the
+// entry private that contains the code block.
+func (p *docParser) readInfo(n ast.Node) {
+	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
+		s := code.Info.Segment
+		lf, f := leaf{buf: p.text[p.body+s.Start : p.body+s.Stop], at: p.body + s.Start, html: true}, inlineElements{}
+		f.scanLeaf(&lf)
+		private := len(f.marks) > 0
+		for _, c := range lf.comments {
+			private = private || c.state == commentBroken || setsPrivate(c.attrs)
+		}
+		if private {
+			p.marks = append(p.marks, privateMark{at: lf.at, code: true})
+		}
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		p.readInfo(c)
+	}
+}
+
+// hideConflictMarkers blanks the marker lines that a merge left around different
+// versions, so that the entries of each version stay entries, and returns the
+// lines. Until the file is resolved, all of it is private: the versions may have
+// different frontmatter.
+func (p *docParser) hideConflictMarkers() (marks []lineRange) {
+	if p.of != nil || !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
+		return nil
+	}
+	tops, _ := parseStructure(p.text, p.body, p.ln)
+	code := codeLines(tops, p.body, p.ln)
+	var open []lineRange // markers of the current conflict
+	for i := 1; i <= p.ln.count(); i++ {
+		s := p.ln.span(i, i)
+		line := bytes.TrimRight(p.text[s.Start:s.End], " \t\n")
+		switch {
+		case open == nil && s.Start >= p.body && code[i]: // a version may have an open fence
+		case isMarker(line, '<'):
+			open = []lineRange{{i, i}}
+		case open != nil && (isMarker(line, '|') || isMarker(line, '=')):
+			open = append(open, lineRange{i, i})
+		case len(open) > 1 && isMarker(line, '>'):
+			marks, open = append(append(marks, open...), lineRange{i, i}), nil
+		}
+	}
+	if marks == nil {
+		return nil
+	}
+	p.addProblem(conflictMarkers, marks[0].from,
+		"the file contains conflict markers of a merge; until you remove the markers, the file is private")
+	p.private.hideFrom(1)
+	marks = slices.DeleteFunc(marks, func(r lineRange) bool { return p.ln.start(r.from) < p.body })
+	p.text = blankRegions(p.text, marks, p.ln)
+	return marks
+}
+
+// conflictMarkers is the problem code of a file with conflict markers.
+const conflictMarkers = "conflict_markers"
+
+// isMarker reports whether a line is a conflict marker: seven equal characters and,
+// if not the middle one, a name.
+func isMarker(line []byte, c byte) bool {
+	const size = 7
+	if len(line) < size || bytes.Count(line[:size], []byte{c}) != size {
+		return false
+	}
+	return len(line) == size || c != '=' && line[size] == ' '
+}
+
+// The marker lines around text that memwatchd generated.
+const (
+	GeneratedOpen  = "<!-- memwatchd:generated -->"
+	GeneratedClose = "<!-- /memwatchd:generated -->"
+)
+
+// FilteredHeader is the first line of a block of items injected into a prompt.
+const FilteredHeader = "Long-term Memory (filtered)"
+
+var injectedRE = lazyregexp.New(`^\[Memory:[^\]]*\]$`)
+
+// IsInjectedHeader reports whether a line is the header of a block made for a prompt.
+// Such a line in a file means that a prompt was copied into it.
+func IsInjectedHeader(line string) bool {
+	return line == FilteredHeader || injectedRE().MatchString(line)
+}
+
+// percentBlock returns the last line of the comment of Obsidian that begins at the
+// start of line i and ends at the end of a line, or 0 if there is none. last is the
+// last line that the search has read.
+func percentBlock(text []byte, ln lines, code map[int]bool, i int) (to, last int) {
+	start := ln.start(i)
+	for last = i; last <= ln.count(); last++ {
+		s := ln.span(last, last)
+		line := bytes.TrimRight(text[s.Start:s.End], " \t\n")
+		if last == i {
+			line = line[len(percentMark):]
+		}
+		n := bytes.Index(line, percentMark)
+		if n < 0 || code[last] {
+			continue
+		}
+		inside := text[start+len(percentMark) : s.Start+len(bytes.TrimRight(text[s.Start:s.End], " \t\n"))-len(percentMark)]
+		if n+len(percentMark) == len(line) && len(bytes.TrimSpace(inside)) > 0 && !hasMarks(inside) {
+			return last, last
+		}
+		return 0, last
+	}
+	return 0, last
+}
+
+// hideGenerated replaces generated text, injected blocks and comments of Obsidian with
+// spaces in a copy of the text, so that memory never indexes its own output. It
+// ignores lines inside code. If there is nothing to hide, it returns text itself.
+func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte, regions []lineRange,
+	problems []Problem) {
+	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
+	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) &&
+		!bytes.Contains(text[body:], []byte(FilteredHeader)) && !bytes.Contains(text[body:], percentMark) {
+		return text, nil, nil
+	}
+	code, unclosed, unclosedPercent := codeLines(tops, body, ln), false, false
+	line := func(i int) string {
+		s := ln.span(i, i)
+		return string(bytes.TrimRight(text[s.Start:s.End], " \t\n"))
+	}
+	for i := ln.at(body); i <= ln.count(); i++ {
+		if ln.start(i) < body || code[i] {
+			continue
+		}
+		to := 0
+		switch s := line(i); {
+		case strings.HasPrefix(s, string(percentMark)) && !unclosedPercent:
+			var last int
+			to, last = percentBlock(text, ln, code, i)
+			unclosedPercent = last > ln.count()
+		case strings.TrimLeft(s, " ") == GeneratedOpen:
+			for j := i + 1; j <= ln.count() && !unclosed; j++ {
+				if strings.TrimLeft(line(j), " ") == GeneratedClose {
+					to = j
+					break
+				}
+			}
+			if to == 0 && !unclosed {
+				unclosed = true // applies to all later markers, so do not search again
+				problems = append(problems,
+					Problem{"generated_unclosed", i,
+						"generated text has no closing marker and is treated as text; add " + GeneratedClose})
+			}
+		case IsInjectedHeader(s):
+			to = i
+			for to < ln.count() && inInjectedBlock(line(to+1), s == FilteredHeader) {
+				to++
+			}
+		}
+		if to > 0 {
+			regions = append(regions, lineRange{i, to})
+			i = to
+		}
+	}
+	if regions == nil {
+		return text, nil, problems
+	}
+	return blankRegions(text, regions, ln), regions, problems
+}
+
+// blankRegions returns a copy of a text with spaces in place of regions.
+func blankRegions(text []byte, regions []lineRange, ln lines) []byte {
+	out := slices.Clone(text)
+	for _, r := range regions {
+		s := ln.span(r.from, r.to)
+		for i := s.Start; i < s.End; i++ {
+			if out[i] != '\n' {
+				out[i] = ' '
+			}
+		}
+	}
+	return out
+}
+
+// inInjectedBlock reports whether a line is part of an injected block: a bullet, an
+// indented line, or the name of a namespace.
+func inInjectedBlock(line string, filtered bool) bool {
+	if line == "" {
+		return false
+	}
+	if line[0] == ' ' || line[0] == '\t' {
+		return true
+	}
+	if filtered {
+		name, ok := strings.CutSuffix(line, ":")
+		return ok && isNamespace(name)
+	}
+	return strings.HasPrefix(line, "- ")
+}
+
+// matchTags matches the <private> tags of a file. The marks must be sorted. An
+// unclosed tag makes the rest of the file private; a closing tag without an
+// opening one makes its own line private.
+func (p *privateRanges) matchTags(marks []privateMark, ln lines) (problems []Problem, unclosed bool) {
+	depth, from := 0, 0
+	for _, m := range marks {
+		line := ln.at(m.at)
+		switch {
+		case m.code:
+			p.regions = append(p.regions, lineRange{line, line})
+		case !m.close:
+			depth++
+			if depth == 1 {
+				from = line
+			}
+		case depth > 0:
+			depth--
+			if depth == 0 {
+				p.regions = append(p.regions, lineRange{from, line})
+			}
+		default:
+			p.regions = append(p.regions, lineRange{line, line})
+			problems = append(problems, Problem{"private_unopened", line, "</private> has no opening <private>"})
+		}
+	}
+	p.regions = joinRegions(p.regions)
+	if depth > 0 {
+		p.hideFrom(from)
+		problems = append(problems,
+			Problem{"private_unclosed", from,
+				"unclosed <private>; the rest of the file is private. Add </private>"})
+	}
+	return problems, depth > 0
+}
+
+// A lineRange is a range of 1-based lines, inclusive.
+type lineRange struct{ from, to int }
+
+func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
+
+// A privateRanges holds the lines that are private regardless of the attributes of
+// entries.
+type privateRanges struct {
+	from    int         // all lines from this one on; 0 for none
+	regions []lineRange // sorted, without common lines
+}
+
+func (p *privateRanges) overlaps(from, to int) bool {
+	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
+}
+
+// regionFrom returns the first region that ends on a line or below it, or an
+// empty one.
+func (p *privateRanges) regionFrom(line int) lineRange {
+	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
+	if i == len(p.regions) {
+		return lineRange{}
+	}
+	return p.regions[i]
+}
+
+// joinRegions sorts regions and joins those that have a line in common.
+func joinRegions(regions []lineRange) []lineRange {
+	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
+	merged := regions[:0]
+	for _, r := range regions {
+		if n := len(merged); n > 0 && r.from <= merged[n-1].to {
+			merged[n-1].to = max(merged[n-1].to, r.to)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged
+}
+
+func (p *privateRanges) hideFrom(line int) {
+	if p.from == 0 || line < p.from {
+		p.from = line
+	}
+}

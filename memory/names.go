@@ -1,0 +1,233 @@
+package memory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Inbox returns the directory below which callers write on a listener with a fixed
+// scope. Names that could be those of another listener or subject get a hash, so that
+// no two share a directory.
+func Inbox(listener, subject string) string {
+	name := sanitizeName(strings.TrimPrefix(listener+"."+subject, "."), func(string) bool { return false })
+	if strings.ContainsAny(listener, ".:") || strings.ContainsAny(subject, "._") {
+		name += shortHash(listener + "\n" + subject)
+	}
+	return inboxDir + "/" + name
+}
+
+// InboxOf returns the inbox that contains the file at a path, or an empty string.
+func InboxOf(path string) string {
+	if rest, ok := strings.CutPrefix(path, inboxDir+"/"); ok {
+		if name, _, ok := strings.Cut(rest, "/"); ok {
+			return inboxDir + "/" + name
+		}
+	}
+	return ""
+}
+
+// InInbox reports whether a path is below an inbox.
+func InInbox(path string) bool { return InboxOf(path) != "" }
+
+// Endings of the names, without .md, of files beside the usual ones, for text that
+// was written in a public context: text that the context may read, and text that it
+// may not.
+const (
+	PublicFile = ".public"
+	UnseenFile = ".private"
+)
+
+// oldPublicItems is the ending of item files like those with [PublicFile] that earlier
+// versions made.
+const oldPublicItems = "-public"
+
+// BesideFile returns the path of the file beside a Markdown file with one of the
+// endings.
+func BesideFile(path, ending string) string {
+	base, _ := CutMarkdown(path)
+	return base + ending + mdExt
+}
+
+// CutEnding returns a base name without the ending of a file beside the usual one, which
+// may have a number, as in fact.public-2.
+func CutEnding(base string) string {
+	for _, ending := range []string{PublicFile, UnseenFile} {
+		name, number, ok := strings.Cut(base, ending)
+		if ok && (number == "" || len(number) == 2 && number[0] == '-' && '2' <= number[1] && number[1] <= '9') {
+			return name
+		}
+	}
+	return base
+}
+
+// DailyName returns the day of a daily note from its base name: the day itself, or
+// the day, a dot and the name of the machine that wrote the note. Several notes of
+// a day, from different machines, are one day. DailyName reports false for other
+// names.
+func DailyName(base string) (day string, ok bool) {
+	day, host, named := strings.Cut(CutEnding(base), ".")
+	return day, IsDay(day) && (!named || ValidHost(host) == nil)
+}
+
+// ValidHost returns an error if the name of a machine cannot be part of the name of
+// a daily note.
+func ValidHost(host string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+	switch {
+	case host == "" || len(host) > 63 || strings.Trim(host, allowed) != "" || strings.HasPrefix(host, "-"):
+		return fmt.Errorf("%q is not the name of a machine: use up to 63 lower-case letters, digits, dashes and underscores", host)
+	case conflictMark("."+host+"-") >= 0:
+		return fmt.Errorf("%q is part of the names of conflict copies", host)
+	}
+	return nil
+}
+
+// itemsName returns the namespace in the base name of an item file.
+func itemsName(base string) string { return strings.TrimSuffix(CutEnding(base), oldPublicItems) }
+
+// CutMarkdown removes the extension of Markdown files, .md or .markdown in any case,
+// from a path, and reports whether it was there. No other function decides which
+// files are Markdown.
+func CutMarkdown(path string) (base string, ok bool) {
+	for _, ext := range [...]string{mdExt, ".markdown"} {
+		if n := len(path) - len(ext); n >= 0 && strings.EqualFold(path[n:], ext) {
+			return path[:n], true
+		}
+	}
+	return path, false
+}
+
+// mdExt is the extension of new files.
+const mdExt = ".md"
+
+func isHiddenName(name string) bool { return strings.HasPrefix(name, ".") }
+
+const maxSubject = 256 // bytes: longer than any identifier of a messenger or account
+
+// ValidSubject returns an error if s cannot be a subject's id. An id is not
+// empty, is at most 256 bytes of UTF-8 without control characters, and does not
+// begin with "?", which marks the keys of directories.
+func ValidSubject(s string) error {
+	switch {
+	case s == "":
+		return errors.New("subject is empty")
+	case len(s) > maxSubject:
+		return fmt.Errorf("subject is longer than %d bytes", maxSubject)
+	case s[0] == '?':
+		return errors.New("subject starts with a question mark")
+	case !utf8.ValidString(s):
+		return errors.New("subject is not valid UTF-8")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return errors.New("subject has control characters")
+	}
+	return nil
+}
+
+// maxName bounds a sanitized name, so that the name with its hash and extension
+// stays within the limits of file systems.
+const maxName = 200
+
+// sanitizeName returns a file name for an id. Characters other than ASCII letters,
+// digits, dots, dashes and underscores become underscores. A hash is appended
+// if the id contains such a character other than a colon, is too long or
+// hidden, or if the name is taken. So ids that differ in more than a colon get
+// different names.
+func sanitizeName(id string, taken func(name string) bool) string {
+	var b strings.Builder
+	unsafe := id == ""
+	for _, r := range id {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			b.WriteRune(r)
+		default:
+			b.WriteByte('_')
+			unsafe = unsafe || r != ':'
+		}
+	}
+	name := b.String()
+	if len(name) > maxName {
+		name, unsafe = name[:maxName], true
+	}
+	if isHiddenName(name) { // a suffix would not change that, so replace the first character
+		name, unsafe = "_"+name[1:], true
+	}
+	if unsafe || taken(name) {
+		name += shortHash(id)
+	}
+	return name
+}
+
+// isSafeName reports whether an id can have the name, which has a hash if it was cut.
+func isSafeName(name string) bool {
+	if len(name) == maxName+len(shortHash("")) {
+		name = name[:maxName]
+	}
+	return !isHiddenName(name) && sanitizeName(name, func(string) bool { return false }) == name
+}
+
+// shortHash returns a suffix that distinguishes names.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "-" + hex.EncodeToString(sum[:4])
+}
+
+// isReserved reports whether a directory's name has a special meaning.
+func isReserved(name string) bool {
+	switch name {
+	case memoryDir, memoryFile, "index.sqlite", "users", longtermsDir, archiveDir:
+		return true
+	}
+	return IsDay(name)
+}
+
+// SubjectDir returns the name of a subject's directory below _longterms.
+func SubjectDir(subject string) string { return sanitizeName(subject, isReserved) }
+
+// reservedUser precedes a subject whose name is reserved in the name of its
+// directory at the root.
+const reservedUser = "user-"
+
+// UserDir returns the name of a subject's directory at the root, in the layout
+// where that directory contains MEMORY.md and a directory memory. The directory
+// of a subject with a reserved name, such as memory, is user-memory.
+func UserDir(subject string) string {
+	if isReserved(subject) || isHiddenName(subject) {
+		return sanitizeName(reservedUser+subject, isReserved)
+	}
+	return sanitizeName(subject, func(name string) bool {
+		rest, ok := strings.CutPrefix(name, reservedUser)
+		return isReserved(name) || ok && (isReserved(rest) || isHiddenName(rest)) // else two subjects would share a directory
+	})
+}
+
+// ReservedUser returns an error if a directory of the root cannot belong to a
+// user because its name is reserved.
+func ReservedUser(dir string) error {
+	if isReserved(dir) {
+		return fmt.Errorf("%q is reserved; the directory of a user with this name is %s", dir, UserDir(dir))
+	}
+	return nil
+}
+
+// SessionFile returns the name of a session's file within the directory of its
+// day.
+func SessionFile(id string) string {
+	skipped := func(name string) bool { return new(Layout).Skip(name+".md") != "" }
+	name := sanitizeName(id, skipped)
+	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
+		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)
+	}
+	return name + ".md"
+}
+
+// longtermKey and userKey return the owner keys of the two kinds of subject
+// directories. The keys differ, because _longterms/x and x may belong to
+// different subjects. Neither can be a subject's id.
+func longtermKey(dir string) string { return "?" + dir }
+
+func userKey(dir string) string { return "?" + dir + "/" }

@@ -1,0 +1,216 @@
+package memory
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+)
+
+var (
+	quoteRE   = lazyregexp.New(`^ {0,3}(?:> ?)+`)
+	fieldRE   = lazyregexp.New(`^([^:：=.,;!?<>|]{1,40})(?:[:：]|=)(.*)$`)
+	remarksRE = lazyregexp.New(`^(?:<!--.*?-->\s*)*$`)
+)
+
+// maxFieldWords bounds the name in a line of the form "Name: value". More words are prose.
+const maxFieldWords = 5
+
+// isField reports whether a line has the form "Name: value".
+func isField(line string) bool {
+	m := fieldRE().FindStringSubmatch(line)
+	return m != nil && len(strings.Fields(m[1])) <= maxFieldWords && strings.TrimSpace(m[1]) != "" &&
+		!strings.HasPrefix(m[2], "//")
+}
+
+// MatchingParts returns the ranges of lines, from 1 to the last line inclusive, to which the
+// matches in an entry can be limited, because these lines do not depend on the others: lines
+// of the form "Name: value" and lines with a hard break, if a paragraph or quote consists of
+// them, rows of a table, and nested items. It returns none if only the whole entry will do.
+func (d *Document) MatchingParts(e *Entry, match func(text string) bool) (list [][2]int) {
+	parts := d.parts(e)
+	own := strings.Builder{}
+	for line := e.Line; line <= e.EndLine; line++ {
+		if parts.at[line-e.Line] < 0 {
+			own.WriteString(d.SourceLines(line, line) + "\n")
+		}
+	}
+	own.Write(d.Source[e.Comment.Start:e.Comment.End]) // belongs to the entry, wherever it is
+	if len(parts.list) == 0 || match(own.String()) {
+		return nil
+	}
+	for i, p := range parts.list {
+		var text strings.Builder
+		for line := p.from; line <= p.to; line++ {
+			if parts.at[line-e.Line] == i {
+				text.WriteString(d.SourceLines(line, line) + "\n")
+			}
+		}
+		if n := len(list); match(text.String()) && (n == 0 || p.from > list[n-1][1]) {
+			list = append(list, [2]int{p.from, p.to})
+		}
+	}
+	return list
+}
+
+// entryParts are the parts of an entry that do not depend on each other.
+type entryParts struct {
+	list []lineRange // with the parts below them, in the order of their first lines
+	at   []int       // by line of the entry: the innermost part, or -1
+}
+
+// parts returns the parts of an entry. A paragraph or a quote has none if a line of it
+// continues another one.
+func (d *Document) parts(e *Entry) entryParts {
+	none := entryParts{at: make([]int, e.EndLine-e.Line+1)}
+	for i := range none.at {
+		none.at[i] = -1
+	}
+	p := entryParts{at: slices.Clone(none.at)}
+	var open, indents []int // the parts around the line, and their indents
+	first, broken := true, false
+	for line := e.Line; line <= e.EndLine; line++ {
+		text := d.line(line)
+		if e.Block == Quote {
+			text = text[len(quoteRE().FindString(text)):]
+		}
+		bare := strings.TrimLeft(text, " \t")
+		indent := len(text) - len(bare)
+		hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
+		starts := false
+		bare = strings.TrimRight(bare, " \t")
+		switch {
+		case remarksRE().MatchString(bare):
+			continue
+		case strings.HasPrefix(bare, "```"), strings.HasPrefix(bare, "~~~"):
+			return none
+		case e.Block == Table:
+			starts = line > e.Line+1
+		case e.Block == Item:
+			starts = !first && listMarkerLen(bare) > 0
+		case e.Block == Quote && listMarkerLen(bare) > 0:
+			starts = true
+		case e.Block == Quote, e.Block == Paragraph:
+			starts = broken || first && hard || isField(bare)
+		default:
+			return none
+		}
+		for n := len(open); n > 0 && indents[n-1] >= indent; n-- {
+			open, indents = open[:n-1], indents[:n-1]
+		}
+		switch {
+		case starts:
+			open, indents = append(open, len(p.list)), append(indents, indent)
+			p.list = append(p.list, lineRange{line, line})
+		case len(open) == 0 && (e.Block == Quote || e.Block == Paragraph):
+			return none
+		}
+		for i, part := range open {
+			p.list[part].to = line
+			p.at[line-e.Line] = open[i]
+		}
+		first, broken = false, hard
+	}
+	if len(p.list) < 2 && (e.Block == Quote || e.Block == Paragraph) {
+		return none
+	}
+	return p
+}
+
+// RemoveLines removes ranges of lines of an entry, such as those of [Document.MatchingParts],
+// and the entry if no text remains. The attributes of the entry stay.
+func (r *Revision) RemoveLines(entry int, ranges [][2]int) {
+	c := r.changeFor(entry)
+	if c == nil || len(ranges) == 0 {
+		return
+	}
+	d, e := r.doc, &r.doc.Entries[entry]
+	gone := make([]bool, e.EndLine-e.Line+1)
+	for _, p := range ranges {
+		if p[0] < e.Line || p[1] < p[0] || p[1] > e.EndLine {
+			r.fail("lines %d to %d are not in the entry", p[0], p[1])
+			return
+		}
+		for line := p[0]; line <= p[1]; line++ {
+			gone[line-e.Line] = true
+		}
+	}
+	// A blank line between two others goes with the lines above it.
+	for i := 1; i < len(gone)-1; i++ {
+		gone[i] = gone[i] || gone[i-1] && d.blankLine(e.Line+i)
+	}
+	for i := len(gone) - 2; i > 0 && gone[len(gone)-1] && (gone[i] || d.blankLine(e.Line+i)); i-- {
+		gone[i] = true
+	}
+	var left []string
+	last := 0 // of left, with text
+	for i := range gone {
+		if text := d.line(e.Line + i); !gone[i] {
+			left = append(left, text)
+			if !remarksRE().MatchString(strings.TrimSpace(text[len(quoteRE().FindString(text)):])) {
+				last, c.lastLine = len(left)-1, e.Line+i
+			}
+		}
+	}
+	c.remove, c.cut = c.lastLine == 0, gone
+	if c.remove {
+		return
+	}
+	commented := e.Comment.End > 0 && gone[d.lines.at(e.Comment.Start)-e.Line]
+	if commented && (e.Block == Paragraph || e.Block == Quote) { // elsewhere it belongs to the removed part
+		c.comment = " " + string(d.comment(e))
+		left[last] += c.comment
+	}
+	c.left = strings.Join(left, "\n")
+}
+
+// cutFromEntry adds the edits that remove lines from an entry.
+func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
+	if len(c.tasks)+len(c.attributes) > 0 {
+		return fmt.Errorf("line %d: an entry that loses lines cannot have other changes", w.d.Entries[i].Line)
+	}
+	one, err := w.parseSingle(c.left)
+	if err != nil {
+		return err
+	}
+	w.replacements[i] = one
+	for k, gone := range c.cut {
+		if gone {
+			s := w.d.lines.span(w.d.Entries[i].Line+k, w.d.Entries[i].Line+k)
+			s.Start = max(s.Start, bomLen(w.d.Source))
+			w.editList = append(w.editList, Edit{s, nil})
+		}
+	}
+	if c.comment != "" {
+		s := w.d.lines.span(c.lastLine, c.lastLine)
+		at := s.Start + len(trimEnding(w.d.Source[s.Start:s.End]))
+		w.editList = append(w.editList, Edit{Span{at, at}, []byte(c.comment)})
+	}
+	return nil
+}
+
+// commentRE matches a comment at any position; the empty comment has two shorter
+// forms.
+var commentRE = lazyregexp.New(`(?s)<!-->|<!--->|<!--.*?-->`)
+
+// InnerComments returns the comments inside a list item that are not its attributes,
+// as lines for the end of the text that replaces it. This keeps notes of a user
+// that are never displayed. In an item with code it finds no comments, because
+// they may be part of the code.
+func (d *Document) InnerComments(e *Entry) string {
+	src := d.Source[e.Span.Start:e.Span.End]
+	if bytes.Contains(src, []byte("`")) || bytes.Contains(src, []byte("~~~")) {
+		return ""
+	}
+	var lines strings.Builder
+	for _, at := range commentRE().FindAllIndex(src, -1) {
+		text := oneLine(string(src[at[0]:at[1]]))
+		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
+			len(text) > len("<!--->") {
+			lines.WriteString("\n  " + text)
+		}
+	}
+	return lines.String()
+}
