@@ -22,28 +22,19 @@ type editQueue struct {
 
 // A queuedFile is a file with a change in progress.
 type queuedFile struct {
-	turn sync.Mutex // held during a change
-	next *editBatch // the edits for the next change; nil for none
-	uses int        // number of callers
-}
-
-// An editBatch is a list of edits that become one change.
-type editBatch struct {
-	edits []*queuedEdit
-	done  chan struct{} // closed after the change
+	turn  chan struct{} // contains an element during a change
+	edits []*queuedEdit // that wait for a change
+	uses  int           // number of callers
 }
 
 type queuedEdit struct {
 	fileEdit
 	name string
+	made bool // the change is over
 
 	after   *memory.Document
 	written vault.Written
 	err     error
-}
-
-func (b *editBatch) hasName(name string) bool {
-	return slices.ContainsFunc(b.edits, func(e *queuedEdit) bool { return e.name == name })
 }
 
 // editTogether is editFile for an edit that others of the same caller can join, except
@@ -51,72 +42,66 @@ func (b *editBatch) hasName(name string) bool {
 // that fails does not affect the others.
 func (m writeOps) editTogether(ctx context.Context, c Call, name string, a fileEdit) (*memory.Document, vault.Written,
 	error) {
-	q, e := &m.waiting, &queuedEdit{fileEdit: a, name: name, err: errNotMade}
+	e := &queuedEdit{fileEdit: a, name: name}
 	key := fmt.Sprintf("%q %q %q %v %p %t", a.path, c.listener, c.program, c.Scope, c.Fixed, a.unseen)
-	q.mu.Lock()
-	if q.files == nil {
-		q.files = map[string]*queuedFile{}
+	f := m.waiting.add(key, e)
+	defer m.waiting.remove(key, e)
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, vault.Written{}, writeError(ctx.Err())
 	}
-	f := q.files[key]
-	if f == nil {
-		f = &queuedFile{}
-		q.files[key] = f
-	}
-	f.uses++
-	defer func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if f.uses--; f.uses == 0 {
-			delete(q.files, key)
-		}
-	}()
-	for f.next != nil && f.next.hasName(name) {
-		done := f.next.done
-		q.mu.Unlock()
-		if err := waitDone(ctx, done); err != nil {
-			return nil, vault.Written{}, err
-		}
-		q.mu.Lock()
-	}
-	b, first := f.next, f.next == nil
-	if first {
-		b = &editBatch{done: make(chan struct{})}
-		f.next = b
-	}
-	b.edits = append(b.edits, e)
-	q.mu.Unlock()
-	if first {
-		f.makeChange(func() {
-			q.mu.Lock()
-			f.next = nil
-			q.mu.Unlock()
-			m.editBatch(ctx, c, b.edits)
-		}, b.done)
-	} else if err := waitDone(ctx, b.done); err != nil {
-		return nil, vault.Written{}, err
+	defer func() { <-f.turn }()
+	for !e.made {
+		m.editBatch(ctx, c, m.waiting.take(f))
 	}
 	return e.after, e.written, e.err
 }
 
-// errNotMade is the error of an edit whose change panics.
-var errNotMade = api.Errorf(api.Internal, "the change was not made")
-
-// makeChange calls do after the change in progress, and closes done.
-func (f *queuedFile) makeChange(do func(), done chan struct{}) {
-	f.turn.Lock()
-	defer close(done)
-	defer f.turn.Unlock()
-	do()
+// add adds an edit to those that wait for a change of a file.
+func (q *editQueue) add(key string, e *queuedEdit) *queuedFile {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.files == nil {
+		q.files = map[string]*queuedFile{}
+	}
+	if q.files[key] == nil {
+		q.files[key] = &queuedFile{turn: make(chan struct{}, 1)}
+	}
+	f := q.files[key]
+	f.edits, f.uses = append(f.edits, e), f.uses+1
+	return f
 }
 
-func waitDone(ctx context.Context, done chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return writeError(ctx.Err())
+// remove ends the wait of an edit, whose caller may have gone.
+func (q *editQueue) remove(key string, e *queuedEdit) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f := q.files[key]
+	f.edits, f.uses = slices.DeleteFunc(f.edits, func(other *queuedEdit) bool { return other == e }), f.uses-1
+	if f.uses == 0 {
+		delete(q.files, key)
 	}
 }
+
+// take returns the first edits of each name, which become one change.
+func (q *editQueue) take(f *queuedFile) (edits []*queuedEdit) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	names := map[string]bool{}
+	f.edits = slices.DeleteFunc(f.edits, func(e *queuedEdit) bool {
+		first := !names[e.name]
+		if first {
+			edits, names[e.name], e.made = append(edits, e), true, true
+			e.err = errNotMade
+		}
+		return first
+	})
+	return edits
+}
+
+// errNotMade is the error of an edit whose change panics.
+var errNotMade = api.Errorf(api.Internal, "the change was not made")
 
 // editBatch makes the change of several edits, or if it fails that of each one. The edits
 // of others do not end with the context of the first one.
