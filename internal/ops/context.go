@@ -270,7 +270,7 @@ func (m readOps) bootFiles(c Call) brief.BootFiles {
 	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
 		return (f.Day == today || f.Day == yesterday) && (f.Kind == memory.Daily || f.Kind == memory.Session)
 	}) {
-		if doc.Place.Kind == memory.Daily || m.isLog(c, doc) {
+		if m.isLog(c, doc) {
 			logs = append(logs, doc)
 		}
 	}
@@ -297,9 +297,7 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 	}
 	recent := m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session)
 	if len(files.Logs) == 0 { // for example after a weekend
-		i := slices.IndexFunc(recent, func(doc *memory.Document) bool {
-			return doc.Place.Kind == memory.Daily || m.isLog(c, doc)
-		})
+		i := slices.IndexFunc(recent, func(doc *memory.Document) bool { return m.isLog(c, doc) })
 		if i >= 0 {
 			files.Logs = recent[i : i+1]
 		}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -20,13 +20,8 @@ import (
 // is a file among the sessions of the day, because a directory made for the log
 // would belong to no subject. So is the log in an inbox.
 
-// Limits of texts: of a log entry in bytes, and of other texts and of the heading
-// in characters. Longer texts are not notes.
-const (
-	maxText  = 16 << 10
-	maxNote  = 4000
-	maxTopic = 200
-)
+// maxText bounds the text of a log entry, in bytes.
+const maxText = 16 << 10
 
 // A logEdit is a set of blocks that is appended to the log of a day in one
 // change.
@@ -34,11 +29,13 @@ type logEdit struct {
 	cause  string    // the operation
 	at     time.Time // time of the event, in the time zone of days
 	topic  string    // text of the heading; may be empty
+	tasks  bool      // the only block is a task, and belongs below the heading of tasks
 	blocks []logBlock
 
 	// contains reports whether a readable entry already contains a block, which is
-	// then not appended. It may be nil.
+	// then not appended. It may be nil. With earlier, the logs of the recent days count too.
 	contains func(*memory.Entry, *logBlock) bool
+	earlier  bool
 }
 
 // A logBlock is a Markdown block with the attributes of its entry.
@@ -50,6 +47,10 @@ type logBlock struct {
 
 	text  string       // the block
 	entry memory.Entry // the entry that the block alone parses to
+
+	already bool // the log contained the block
+	before  bool // a log of an earlier day contains it
+	line    int  // in the caller's view, 0 for none
 }
 
 // isPrivate reports whether only private contexts may read the block.
@@ -84,12 +85,6 @@ func (m writeOps) typeBelow(doc *memory.Document, heading string) string {
 	return entries[len(entries)-1].Type
 }
 
-type logResult struct {
-	path    string // empty if the caller may read none of the blocks
-	lines   []int  // of each block in the caller's view, 0 for none
-	already int    // number of blocks that existed before
-}
-
 // logTargets returns the files that may be the caller's log of a day, for text that is
 // private or not.
 func (m writeOps) logTargets(c Call, day string, private bool) []writeTarget {
@@ -108,100 +103,150 @@ func (m writeOps) logTargets(c Call, day string, private bool) []writeTarget {
 	return m.targets(c, usual, visibility, private, fresh)
 }
 
-// isLog reports whether a file among the sessions of a day is the log of the
-// caller's subject or of one of its aliases. Logs of earlier versions have other names.
+// isLog reports whether a file of a day is a log: a daily note, or the log of the caller's
+// subject or of one of its aliases among the sessions. Logs of earlier versions have other names.
 func (m readOps) isLog(c Call, doc *memory.Document) bool {
 	subject := c.View.SubjectOf(doc.Own)
-	if subject == "" {
-		return false
-	}
 	name := memory.CutEnding(doc.Place.Session) + ".md"
-	return slices.Contains([]string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
-		memory.SessionFile("log of " + subject + " in public")}, name)
+	return doc.Place.Kind == memory.Daily || subject != "" && doc.Place.Kind == memory.Session &&
+		slices.Contains([]string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
+			memory.SessionFile("log of " + subject + " in public")}, name)
 }
 
 // errNotOwnLog reports that a file is not the caller's log.
 var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs to another subject").
 	WithHint("correct subject_id in the frontmatter, or rename the directory")
 
-// changeLog changes the log of a day. It calls prepare with the path of the file, and
-// then change, which reports whether it adds text.
-func (m writeOps) changeLog(ctx context.Context, c Call, cause string, list []writeTarget,
-	prepare func(path string) error, change func(*memory.Document, *memory.Revision) (adds bool)) (
-	after *memory.Document, err error) {
-	err = eachTarget(list, func(t writeTarget) error {
-		if err := prepare(t.path); err != nil {
-			return err
+// appendLog changes the log of a day. It returns the file after the change, or nil if the
+// logs of earlier days contain all blocks.
+func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *memory.Document, err error) {
+	day := l.at.Format(time.DateOnly)
+	var earlier []memory.Entry
+	if l.earlier {
+		earlier = m.earlierEntries(c, day)
+	}
+	err = eachTarget(m.logTargets(c, day, l.blocks[0].isPrivate()), func(t writeTarget) (err error) {
+		fresh := false
+		for i := range l.blocks {
+			b := &l.blocks[i]
+			if err := m.finishBlock(b, t.path, l.at, l.tasks); err != nil {
+				return err
+			}
+			b.before = slices.ContainsFunc(earlier, func(e memory.Entry) bool { return l.contains(&e, b) })
+			fresh = fresh || !b.before
 		}
-		after, _, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: cause,
+		if !fresh {
+			return nil
+		}
+		after, _, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: l.cause,
 			change: func(doc *memory.Document, r *memory.Revision) error {
 				if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
 					return skipError{errNotOwnLog}
 				}
-				_, dated := doc.Front.Field("updated_at")
-				if change(doc, r) && dated {
-					r.SetField("updated_at", memory.Timestamp(m.Now()))
-				}
+				m.reviseLog(c, l, t, doc, r)
 				return nil
 			}})
 		return err
 	})
-	return after, err
-}
-
-func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
-	var there []int // for each block the index of the entry that contains it, or -1
-	list := m.logTargets(c, l.at.Format(time.DateOnly), l.blocks[0].isPrivate())
-	after, err := m.changeLog(ctx, c, l.cause, list, func(path string) error {
-		for i := range l.blocks {
-			if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func(doc *memory.Document, r *memory.Revision) bool {
-		there = l.findBlocks(doc, c.View)
-		// The caller must not learn about the entries of a file of which it reads nothing.
-		heading := doc.For(c.View).ClockHeading(l.at, l.topic)
-		usual := m.typeBelow(doc, heading)
-		var texts []string
-		for i := range l.blocks {
-			if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
-				texts = append(texts, l.blocks[i].source(usual))
-			}
-		}
-		if len(texts) > 0 {
-			r.AppendSection(heading, texts...)
-		}
-		return len(texts) > 0
-	})
-	if err != nil {
+	if err != nil || after == nil {
 		return nil, err
 	}
-	return l.locateBlocks(after, c.View, there), nil
+	if known := after.For(c.View); known != nil {
+		l.setLines(known, known.Shown(c.View))
+	}
+	return after, nil
+}
+
+// earlierEntries returns the readable entries of the caller's logs of the recent days
+// before a day.
+func (m readOps) earlierEntries(c Call, day string) (list []memory.Entry) {
+	oldest := m.day(-m.recentDays())
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return oldest <= f.Day && f.Day < day }) {
+		if !m.isLog(c, doc) || c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+			continue
+		}
+		for _, e := range doc.Entries {
+			if e.Readable(c.View) {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// reviseLog adds the blocks that a log does not contain. Tasks follow those in the section
+// of tasks, except in a log that only grows or that the caller cannot read.
+func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Document, r *memory.Revision) {
+	// The caller must not learn about the entries of a file of which it reads nothing.
+	known := doc.For(c.View)
+	heading, atEnd := known.ClockHeading(l.at, l.topic), true
+	if l.tasks {
+		heading = m.Layout.TasksHeading(known)
+		atEnd = t.unseen || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(t.path)
+	}
+	usual := m.typeBelow(doc, heading)
+	var texts []string
+	for i := range l.blocks {
+		b := &l.blocks[i]
+		b.already = b.before || slices.ContainsFunc(l.blocks[:i], b.sameText) ||
+			l.contains != nil && slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool {
+				return e.Readable(c.View) && l.contains(&e, b)
+			})
+		if !b.already {
+			texts = append(texts, b.source(usual))
+		}
+	}
+	switch _, dated := doc.Front.Field("updated_at"); {
+	case len(texts) == 0:
+		return
+	case dated:
+		r.SetField("updated_at", memory.Timestamp(m.Now()))
+	}
+	if atEnd {
+		r.AppendSection(heading, texts...)
+	} else {
+		r.Append([]string{heading}, texts[0])
+	}
+	if l.tasks {
+		r.SetCounters()
+	}
+}
+
+// setLines sets the lines of the blocks in a view of the file. Of entries with the same text,
+// it is the last one.
+func (l *logEdit) setLines(known *memory.Document, shown memory.Shown) {
+	for i := range l.blocks {
+		b := &l.blocks[i]
+		for _, e := range slices.Backward(known.Entries) {
+			if !b.before && (e.Norm == b.entry.Norm || l.contains != nil && l.contains(&e, b)) {
+				b.line = shown.Line(e.Line)
+				break
+			}
+		}
+	}
 }
 
 // finishBlock completes the attributes of a block, and chooses the form of its
 // text that, with the attributes, parses to exactly one entry with this text. In
 // a text without such a form, as one with a code block that does not end, it
-// escapes the Markdown.
-func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
+// escapes the Markdown. A task has one form.
+func (m writeOps) finishBlock(b *logBlock, path string, at time.Time, task bool) error {
 	b.attributes = maps.Clone(b.attributes)
 	// The headings of daily notes contain the time. Only the second of two
 	// equal hours at a clock change needs an attribute.
 	minute := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, at.Location())
-	if m.Layout.Place(path).Kind != memory.Daily || !minute.Equal(at.Truncate(time.Minute)) {
+	if m.Layout.Place(path).Kind != memory.Daily || !task && !minute.Equal(at.Truncate(time.Minute)) {
 		b.attributes["updated"] = memory.Timestamp(at)
 	}
-	want := map[string]string{}
-	for key, value := range b.attributes {
-		if value != "" {
-			want[key] = value
-		}
-	}
+	want := maps.Clone(b.attributes)
+	maps.DeleteFunc(want, func(_, value string) bool { return value == "" })
 	given := memory.TrimText(b.given)
 	escaped := memory.ListItem(given) // keeps the lines, but not the Markdown in them
-	for _, b.text = range append(memory.WriteForms(given, b.item), escaped) {
+	forms := append(memory.WriteForms(given, b.item), escaped)
+	if task {
+		forms = []string{b.given}
+	}
+	for _, b.text = range forms {
 		doc := m.Parse(vault.File{Path: path, Data: []byte(b.source("") + "\n")})
 		if len(doc.Entries) != 1 || doc.Unsound {
 			continue
@@ -209,8 +254,8 @@ func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 		b.entry = doc.Entries[0]
 		got := maps.Clone(b.entry.Attributes)
 		delete(got, "evidence")
-		if maps.Equal(got, want) && slices.Equal(b.entry.Evidence, b.evidence) &&
-			(b.entry.Content() == given || b.text == escaped) {
+		if task && len(b.entry.Tasks) == 1 || !task && maps.Equal(got, want) &&
+			slices.Equal(b.entry.Evidence, b.evidence) && (b.entry.Content() == given || b.text == escaped) {
 			return nil
 		}
 	}
@@ -220,46 +265,6 @@ func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 
 // sameText reports whether two blocks have the same text.
 func (b *logBlock) sameText(other logBlock) bool { return b.entry.Norm == other.entry.Norm }
-
-// findBlocks returns, for each block, the index of the readable entry that contains
-// it, or -1.
-func (l *logEdit) findBlocks(doc *memory.Document, v memory.View) []int {
-	there := make([]int, len(l.blocks))
-	for i := range l.blocks {
-		there[i] = slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
-			return l.contains != nil && e.Readable(v) && l.contains(&e, &l.blocks[i])
-		})
-	}
-	return there
-}
-
-// locateBlocks returns the positions of the blocks in a view of the file. Of entries with
-// the same text, it is the last one.
-func (l *logEdit) locateBlocks(doc *memory.Document, v memory.View, there []int) *logResult {
-	done := &logResult{lines: make([]int, len(l.blocks))}
-	known := doc.For(v)
-	if known == nil {
-		return done
-	}
-	shown := known.Shown(v)
-	for i := range l.blocks {
-		norm := l.blocks[i].entry.Norm
-		switch {
-		case there[i] >= 0:
-			done.already++
-			norm = doc.Entries[there[i]].Norm
-		case slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText):
-			done.already++
-		}
-		for _, e := range slices.Backward(known.Entries) {
-			if e.Norm == norm {
-				done.path, done.lines[i] = doc.Place.Path, shown.Line(e.Line)
-				break
-			}
-		}
-	}
-	return done
-}
 
 // logTime returns the time of a note in the time zone of days. The default is
 // now.
@@ -312,28 +317,17 @@ func (m writeOps) checkLogText(field, text string) error {
 	return nil
 }
 
-// logEvidence rejects invalid evidence.
-func (m writeOps) logEvidence(evidence []string) error {
+// checkOrigin rejects invalid sources and evidence.
+func (m writeOps) checkOrigin(source string, evidence []string) error {
 	for _, e := range evidence {
 		if err := m.checkText("evidence", e); err != nil {
 			return err
 		}
-		if e == "" || strings.ContainsAny(e, "\n\r") || len(e) > maxNote {
+		if e == "" || strings.ContainsAny(e, "\n\r") {
 			return api.Errorf(api.Invalid, "evidence: %q is not a path, a URL or an id", e)
 		}
 	}
-	return nil
-}
-
-// logSource rejects invalid sources.
-func (m writeOps) logSource(field, source string) error {
-	if err := m.checkText(field, source); err != nil {
-		return err
-	}
-	if utf8.RuneCountInString(source) > maxTopic {
-		return api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxTopic)
-	}
-	return nil
+	return m.checkText("source", source)
 }
 
 // withTags appends to a text the tags that it does not have yet: to its line, or

@@ -13,6 +13,12 @@ import (
 // protectedImportance is the minimum importance of entries that compaction never removes.
 const protectedImportance = 0.8
 
+// Limits of texts that become a line, in characters.
+const (
+	maxNote  = 4000
+	maxTopic = 200
+)
+
 // note appends a note to the log of a day.
 func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.NoteAnswer, error) {
 	if r.Importance >= protectedImportance && !c.View.Private() {
@@ -28,25 +34,21 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	if err != nil {
 		return nil, err
 	}
-	done, err := m.appendLog(ctx, c, logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}})
+	l := &logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}}
+	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
 	}
-	return &api.NoteAnswer{Path: done.path, Line: done.lines[0]}, nil
+	answer := &api.NoteAnswer{Line: l.blocks[0].line}
+	if answer.Line > 0 {
+		answer.Path = after.Place.Path
+	}
+	return answer, nil
 }
 
 func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
-	if err := m.checkLogText("text", r.Text); err != nil {
-		return b, err
-	}
-	if err := m.checkText("topic", r.Topic); err != nil {
-		return b, err
-	}
-	if utf8.RuneCountInString(memory.HeadingText(r.Topic)) > maxTopic {
-		return b, api.Errorf(api.TooLarge, "topic has more than %d characters", maxTopic).
-			WithHint("shorten the topic to a few words")
-	}
-	if err := cmp.Or(m.logSource("source", r.Source), m.logEvidence(r.Evidence)); err != nil {
+	if err := cmp.Or(m.checkLogText("text", r.Text), m.checkText("topic", r.Topic),
+		m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return b, err
 	}
 	b.given, err = m.withTags(r.Text, append(projectTags(r.Project), r.Tags...))
@@ -108,7 +110,7 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 	if at.IsZero() || at.After(now.Add(receivedEarly)) || at.Before(now.Add(-receivedLate)) {
 		at = now
 	}
-	_, err = w.appendLog(ctx, c, logEdit{
+	_, err = w.appendLog(ctx, c, &logEdit{
 		cause: "note", at: at.In(m.Location), topic: title, blocks: []logBlock{block},
 		contains: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
 	})

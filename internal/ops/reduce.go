@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -166,7 +167,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("send only the " +
 			"end of the text")
 	}
-	if err := m.captureOrigin(r); err != nil {
+	if err := cmp.Or(m.checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return nil, err
 	}
 	since := m.day(0)
@@ -227,5 +228,5 @@ func (m writeOps) checkBullet(line string) error {
 	if err := m.checkLogText("bullets", line); err != nil {
 		return err
 	}
-	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md", m.Now())
+	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md", m.Now(), false)
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -16,7 +15,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
@@ -293,45 +291,29 @@ func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
 	return done
 }
 
-// todoAdd adds an open task to today's log of the caller's subject, below its
-// heading for tasks. A log that only grows, and one that the caller cannot read, gets a
-// heading at its end.
+// todoAdd adds an open task to today's log of the caller's subject.
 func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*api.TodoAddAnswer, error) {
 	item, err := m.newTask(r)
 	if err != nil {
 		return nil, err
 	}
-	var source, task string // the list item with its attributes, and the task
-	answer := &api.TodoAddAnswer{}
-	private := memory.ParseVisibility(r.Visibility) == memory.PrivateOnly
-	list := m.logTargets(c, m.day(0), private)
-	after, err := m.changeLog(ctx, c, "todo_add", list, func(path string) (err error) {
-		source, task, err = m.finishTask(c, r, item, path)
-		return err
-	}, func(doc *memory.Document, rev *memory.Revision) bool {
-		answer.Already = slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool {
-			return e.Readable(c.View) && slices.ContainsFunc(e.Tasks,
-				func(t memory.Task) bool { return t.Norm == task && t.State == memory.Open })
-		})
-		if answer.Already {
-			return false
-		}
-		heading := m.Layout.TasksHeading(doc.For(c.View))
-		grows := m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(doc.Place.Path)
-		if grows || list[0].unseen { // an insertion would depend on the headings
-			rev.AppendSection(heading, source)
-		} else {
-			rev.Append([]string{heading}, source)
-		}
-		rev.SetCounters()
-		return true
-	})
+	l := &logEdit{cause: "todo_add", at: m.Now().In(m.Location), tasks: true,
+		blocks: []logBlock{{given: item, attributes: map[string]string{
+			"visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source),
+		}}},
+		contains: func(e *memory.Entry, b *logBlock) bool {
+			return slices.ContainsFunc(e.Tasks,
+				func(t memory.Task) bool { return t.Norm == b.entry.Tasks[0].Norm && t.State == memory.Open })
+		}}
+	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
 	}
+	b, answer := &l.blocks[0], &api.TodoAddAnswer{}
+	answer.Already = b.already
 	if known := after.For(c.View); known != nil {
 		for _, t := range slices.Backward(tasksOf(c, known, known.Shown(c.View), "")) {
-			if t.task.Norm == task && t.place.State == memory.Open.String() {
+			if t.task.Norm == b.entry.Tasks[0].Norm && t.place.State == memory.Open.String() {
 				answer.ID, answer.Path, answer.Line = t.place.Task(), t.place.Path, t.place.Line
 				break
 			}
@@ -346,11 +328,7 @@ func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 	if err := m.checkLogText("text", text); err != nil {
 		return "", err
 	}
-	if utf8.RuneCountInString(text) > maxNote {
-		return "", api.Errorf(api.TooLarge, "text has more than %d characters", maxNote).
-			WithHint("shorten the task to one sentence, and write details to a note")
-	}
-	if err := m.logSource("source", r.Source); err != nil {
+	if err := m.checkText("source", r.Source); err != nil {
 		return "", err
 	}
 	due, err := m.parseDue(r.Due)
@@ -370,22 +348,6 @@ func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 
 // boxRE matches the start of a task as copied from a file.
 var boxRE = lazyregexp.New(`^\s*(?:[-*+]\s+)?(?:\[ \](?:\s+|$))?`)
-
-// finishTask returns a task with its attributes, and in the form in which tasks are
-// compared.
-func (m writeOps) finishTask(c Call, r *api.TodoAddRequest, item, path string) (source, task string, err error) {
-	attributes := map[string]string{"visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source)}
-	if m.Layout.Place(path).Kind != memory.Daily {
-		attributes["updated"] = memory.Timestamp(m.Now())
-	}
-	source = item + " " + memory.Comment(attributes, nil)
-	alone := m.Parse(vault.File{Path: path, Data: []byte(source + "\n")})
-	if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) != 1 || alone.Unsound {
-		return "", "", api.Errorf(api.Invalid, "text would be parsed as the structure of the file").
-			WithHint("remove Markdown markup")
-	}
-	return source, alone.Entries[0].Tasks[0].Norm, nil
-}
 
 // intervalRE matches a number of days or weeks.
 var intervalRE = lazyregexp.New(`^(\d{1,3})([dw])$`)
