@@ -246,18 +246,20 @@ func (m writeOps) dayDir(c Call, day string) string {
 	return day
 }
 
-// checkText rejects a text from a caller that cannot be stored as plain text or
-// that contains a live credential.
-func (m writeOps) checkText(field, text string) error {
-	if err := memory.CheckText(text); err != nil {
-		return api.Errorf(api.Invalid, "%s: %v", field, err)
-	}
+// checkText rejects texts from a caller that cannot be stored as plain text or
+// that contain a live credential.
+func (m writeOps) checkText(field string, texts ...string) error {
 	match := secrets.MatchingRule
 	if field == "session" || field == "contact_id" {
 		match = secrets.MatchingID
 	}
-	if rule := match(text); rule != "" {
-		return secretError(field, rule)
+	for _, text := range texts {
+		if err := memory.CheckText(text); err != nil {
+			return api.Errorf(api.Invalid, "%s: %v", field, err)
+		}
+		if rule := match(text); rule != "" {
+			return secretError(field, rule)
+		}
 	}
 	return nil
 }

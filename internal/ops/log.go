@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -320,14 +321,11 @@ func (m writeOps) checkLogText(field, text string) error {
 // checkOrigin rejects invalid sources and evidence.
 func (m writeOps) checkOrigin(source string, evidence []string) error {
 	for _, e := range evidence {
-		if err := m.checkText("evidence", e); err != nil {
-			return err
-		}
 		if e == "" || strings.ContainsAny(e, "\n\r") {
 			return api.Errorf(api.Invalid, "evidence: %q is not a path, a URL or an id", e)
 		}
 	}
-	return m.checkText("source", source)
+	return cmp.Or(m.checkText("evidence", evidence...), m.checkText("source", source))
 }
 
 // withTags appends to a text the tags that it does not have yet: to its line, or

@@ -1,12 +1,12 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
@@ -30,23 +30,8 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 		Title: oneLine(name), Text: oneLine(text),
 		Visibility: memory.ParseVisibility(b.Visibility), Evidence: b.Evidence,
 	}
-	switch {
-	case s.Title == "":
-		return nil, api.Errorf(api.Invalid, "name is empty")
-	case s.Text == "":
-		return nil, api.Errorf(api.Invalid, "text is empty")
-	}
-	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source},
-		{"evidence", strings.Join(b.Evidence, " ")}} {
-		if err := m.checkText(given[0], given[1]); err != nil {
-			return nil, err
-		}
-		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
-			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).
-				WithHint("shorten the summary to a few sentences")
-		}
-	}
-	if err := m.checkNamed("text", name, text); err != nil {
+	if err := cmp.Or(m.checkLogText("name", name), m.checkLogText("text", text), m.checkText("source", b.Source),
+		m.checkText("evidence", b.Evidence...), m.checkNamed("text", name, text)); err != nil {
 		return nil, err
 	}
 	dir, err := m.subjectDir(ctx, &c)

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -24,13 +23,10 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 	if len(given) > api.MaxValues {
 		return nil, api.Errorf(api.Invalid, "tags: %d elements, maximum %d", len(given), api.MaxValues)
 	}
+	if err := m.checkText("tags", given...); err != nil {
+		return nil, err
+	}
 	for _, tag := range given {
-		if err := m.checkText("tags", tag); err != nil {
-			return nil, err
-		}
-		if utf8.RuneCountInString(tag) > maxTopic {
-			return nil, api.Errorf(api.TooLarge, "tags: a tag has more than %d characters", maxTopic)
-		}
 		tags = append(tags, memory.HeadingLine(tag))
 	}
 	return tags, nil

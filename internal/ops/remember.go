@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -102,36 +101,16 @@ var (
 
 // checkLongTerm rejects items that do not belong in long-term memory.
 func (m writeOps) checkLongTerm(r *longTermEdit) error {
-	if strings.TrimSpace(r.Text) == "" {
-		return api.Errorf(api.Invalid, "text is empty")
-	}
-	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section},
-		{"session", r.Session}, {"source", r.Source}}
-	for _, e := range r.Evidence {
-		given = append(given, struct{ field, text string }{"evidence", e})
-	}
-	for _, g := range given {
-		if err := m.checkText(g.field, g.text); err != nil {
-			return err
-		}
-	}
-	if err := m.checkNamed("text", r.Title, r.Text); err != nil {
+	err := cmp.Or(m.checkLogText("text", r.Text), m.checkText("title", r.Title), m.checkText("section", r.Section),
+		m.checkText("session", r.Session), m.checkText("source", r.Source), m.checkText("evidence", r.Evidence...),
+		m.checkNamed("text", r.Title, r.Text))
+	if err != nil {
 		return err
 	}
 	for _, e := range r.Evidence {
 		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
 			return api.Errorf(api.Invalid, "evidence: %q is empty or contains a comma", e)
 		}
-	}
-	for _, g := range given[:3] {
-		if g.field != "text" && utf8.RuneCountInString(g.text) > maxNote {
-			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).
-				WithHint("shorten it to a few words")
-		}
-	}
-	if len(r.Text) > maxText {
-		return api.Errorf(api.TooLarge, "text has more than %d bytes", maxText).
-			WithHint("write details to a separate file")
 	}
 	if !r.Explicit {
 		return api.Errorf(api.Invalid, "saving permanently requires a request of the user").

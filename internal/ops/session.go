@@ -125,13 +125,10 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case !c.View.Private():
 		return nil, api.Errorf(api.Forbidden, "draft: visibility: a private session requires a private context")
 	}
-	for _, f := range []struct{ name, text string }{
-		{"session", d.session}, {"project", r.Project}, {"source", d.head.Source}, {"channel", d.head.Channel},
-		{"contact_id", d.head.ContactID}, {"contact_nickname", d.head.ContactNickname},
-	} {
-		if err := m.checkText(f.name, f.text); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(m.checkText("session", d.session), m.checkText("project", r.Project),
+		m.checkText("source", d.head.Source), m.checkText("channel", d.head.Channel),
+		m.checkText("contact_id", d.head.ContactID), m.checkText("contact_nickname", d.head.ContactNickname)); err != nil {
+		return nil, err
 	}
 	if d.head.ContactID == "" && d.head.ContactNickname != "" {
 		return nil, errNoContact
