@@ -140,7 +140,7 @@ func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return err
 	}
-	addOccurrences(answer, l.match, m.findOccurrences(c, l.match, &l))
+	addOccurrences(answer, l.match, m.findOccurrences(c, l.match))
 	answer.Beyond = outOfReach
 	return nil
 }
@@ -161,10 +161,10 @@ func (l *forgetList) chooseOccurrences(ids []string) (chosen []occurrence, err e
 		if at < 0 {
 			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of the token", id)
 		}
-		named[id], norms[l.occurrences[at].normalized] = true, true
+		named[id], norms[normalizeLine(l.occurrences[at].source)] = true, true
 	}
 	for _, t := range l.occurrences {
-		copied := t.Kind == memory.Archive.String() && t.What == "entry" && norms[t.normalized]
+		copied := t.Kind == memory.Archive.String() && t.What == "entry" && norms[normalizeLine(t.source)]
 		if t.ID != "" && (copied || named[t.ID]) {
 			chosen = append(chosen, t)
 		}
@@ -205,7 +205,7 @@ func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, cho
 		entries := slices.DeleteFunc(slices.Clone(chosen), func(t occurrence) bool { return t.Path != path })
 		of, copied := memory.CopyOf(path)
 		changed, err := m.Writer.EditConflictCopies(ctx, of, func(kept *vault.File) ([]byte, error) {
-			return m.eraseInCopy(c, of, *kept, words)
+			return m.eraseInCopy(c, of, *kept, words), nil
 		})
 		copies = append(copies, changed...)
 		switch {
@@ -215,7 +215,10 @@ func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, cho
 					Reason: "saved copy of the file: " + oneLine(asError(writeError(err)).Message)})
 			}
 			var written vault.Written
-			written, err = m.eraseInFile(ctx, c, path, group, entries, words)
+			written, err = m.Writer.Write(ctx, vault.Change{
+				Path: path, Cause: "forget", Group: group, Requested: true, Secret: true,
+				Edit: func(old *vault.File) ([]byte, error) { return m.eraseEntries(ctx, c, path, old, entries, words) },
+			})
 			group = cmp.Or(group, written.ID)
 		case err == nil && !slices.Contains(copies, path):
 			err = api.Errorf(api.Conflict, "a conflict copy is changed only if the caller may read all of it").
@@ -232,102 +235,88 @@ func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, cho
 	return gone, failed
 }
 
-func (m adminOps) eraseInFile(ctx context.Context, c Call, path, group string, chosen []occurrence,
-	words *textMatcher) (vault.Written, error) {
-	return m.Writer.Write(ctx, vault.Change{
-		Path: path, Cause: "forget", Group: group, Requested: true, Secret: true,
-		Edit: func(old *vault.File) ([]byte, error) {
-			if old == nil {
-				return nil, notFound("file", path)
-			}
-			data, err := m.eraseEntries(c, path, *old, chosen, words)
-			if _, told := errors.AsType[*api.Error](err); err != nil && !told {
-				err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
-			}
-			return data, err
-		},
-	})
-}
-
-// eraseInCopy returns a copy of the file at path without the entries that match
-// words. A conflict copy of a sync tool stays unless the caller may read all of
-// the copy and of the file.
-func (m adminOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) ([]byte, error) {
+// eraseInCopy returns a copy of the file at path without the lines of removed text, or nil.
+// A copy that the caller cannot read completely stays, and so does one of a sync tool beside
+// such a file.
+func (m adminOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) []byte {
+	whole := func(doc *memory.Document) bool { return doc.For(c.View) == doc }
 	if _, copied := memory.CopyOf(kept.Path); copied {
-		if doc, err := m.Files.Load(path); err == nil && doc.For(c.View) != doc {
-			return nil, nil
+		if doc, err := m.Files.Load(path); err == nil && !whole(doc) {
+			return nil
 		}
 	}
-	return m.eraseEntries(c, path, kept, nil, words)
+	kept.Path = path
+	if !whole(m.Parse(kept)) {
+		return nil
+	}
+	_, shared := m.mayForget(c, path)
+	matches := words.containsLine
+	if words.everyEntry && !shared {
+		matches = words.matchesText
+	}
+	text := string(kept.Data)
+	found := append(findLines(text, matches), words.findEntries(text, normalizeLine, 1)...)
+	if len(found) == 0 {
+		return nil
+	}
+	rest, number := []byte{}, 0
+	for line := range strings.Lines(text) {
+		number++
+		if !slices.ContainsFunc(found, func(f [2]int) bool { return f[0] <= number && number <= f[1] }) {
+			rest = append(rest, line...)
+		}
+	}
+	return rest
 }
 
 // eraseEntries returns the file without the chosen entries, all of which must be
-// unchanged. If none are chosen, it removes those that match words and that
-// the caller may change; a file that the caller cannot read completely stays. The rest
-// of the file changes only where it is derived from the entries.
-func (m adminOps) eraseEntries(c Call, path string, file vault.File, chosen []occurrence,
+// unchanged. The rest of the file changes only where it is derived from the entries.
+func (m adminOps) eraseEntries(ctx context.Context, c Call, path string, old *vault.File, chosen []occurrence,
 	words *textMatcher) ([]byte, error) {
-	file.Path = path
-	parse := func(source []byte) *memory.Document {
-		next := file
-		next.Data = source
-		return m.Parse(next)
+	if old == nil {
+		return nil, notFound("file", path)
 	}
-	doc := parse(file.Data)
-	switch known := doc.For(c.View); {
-	case known == doc:
-	case chosen == nil:
-		return nil, nil
-	case known == nil:
+	doc := m.parseFile(*old)
+	switch doc.For(c.View) {
+	case doc:
+	case nil:
 		return nil, notFound("file", path)
 	default:
 		return nil, errPartial(path)
 	}
-	rev, found, may := doc.Revise(), 0, m.mayChangeEntry(c, path)
+	rev, found := doc.Revise(), 0
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		var whole bool
 		var lines [][2]int
-		if chosen == nil && may(e) {
-			whole, lines = words.matchesEntry(doc, e)
-			if whole || lines != nil {
-				found++
-			}
-		}
 		for _, t := range chosen {
-			if t.entry != e.ID || t.digest != digestOf(doc.SourceLines(e.Line, e.EndLine)) {
+			switch {
+			case t.entry != e.ID || t.digest != digestOf(doc.SourceLines(e.Line, e.EndLine)):
 				continue
-			}
-			found++
-			if whole = t.lines == [2]int{}; !whole {
+			case t.lines == [2]int{}:
+				rev.Remove(i)
+			default:
 				lines = append(lines, [2]int{e.Line + t.lines[0] - 1, e.Line + t.lines[1] - 1})
 			}
+			found++
 		}
-		if whole {
-			rev.Remove(i)
-		} else {
-			rev.RemoveLines(i, lines)
-		}
+		rev.RemoveLines(i, lines)
 	}
-	summary := slices.ContainsFunc(chosen, func(t occurrence) bool {
+	if slices.ContainsFunc(chosen, func(t occurrence) bool {
 		return t.entry == summaryID && t.digest == digestOf(summaryOf(doc))
-	}) || chosen == nil && words.everyEntry && words.matchesText(summaryOf(doc)) &&
-		m.mayChange(c, path, doc.Own, doc.Front.Author())
-	if summary {
+	}) {
 		found++
-	}
-	switch {
-	case found < len(chosen):
-		return nil, errListChanged(path)
-	case found == 0:
-		return nil, nil
-	}
-	if summary && !doc.HasGeneratedSummary() {
 		rev.SetField("summary", words.withoutMatches(doc.Front.Summary))
+	}
+	if found < len(chosen) {
+		return nil, errListChanged(path)
 	}
 	rev.SetTitles()
 	rev.SetCounters()
-	return rev.Apply(parse)
+	data, err := rev.Apply(m.parser(ctx, *old))
+	if err != nil {
+		err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
+	}
+	return data, err
 }
 
 // A textMatcher finds the matched text and the lines of the removed entries outside of
@@ -335,8 +324,7 @@ func (m adminOps) eraseEntries(c Call, path string, file vault.File, chosen []oc
 type textMatcher struct {
 	match      index.Phrase
 	lines      map[string]bool // normalized by normalizeLine
-	norms      map[string]bool // of whole entries, and of parts by normalizePart
-	blocks     [][]string      // normalized lines of each entry with more than one
+	blocks     [][]string      // normalized lines of each entry
 	everyEntry bool            // all listed entries with the text are removed
 }
 
@@ -345,25 +333,22 @@ type textMatcher struct {
 const minLine = 12
 
 func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
-	n := &textMatcher{match: l.match, lines: map[string]bool{}, norms: map[string]bool{}}
-	ids := map[string]bool{}
+	n := &textMatcher{match: l.match, lines: map[string]bool{}, everyEntry: true}
 	for _, t := range chosen {
-		ids[t.ID] = true
-		if t.What != "entry" {
-			continue
-		}
-		n.norms[t.normalized] = t.normalized != ""
 		var block []string
 		for line := range strings.Lines(t.source) {
 			line = normalizeLine(line)
 			n.lines[line] = len(line) >= minLine
 			block = append(block, line)
 		}
-		if len(block) > 1 {
+		if t.What == "entry" {
 			n.blocks = append(n.blocks, block)
 		}
 	}
-	n.everyEntry = !slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.What == "entry" && !ids[t.ID] })
+	for _, t := range l.occurrences {
+		n.everyEntry = n.everyEntry && (t.What != "entry" ||
+			slices.ContainsFunc(chosen, func(o occurrence) bool { return o.ID == t.ID }))
+	}
 	return n
 }
 
@@ -377,9 +362,6 @@ func normalizeLine(line string) string {
 	line = markerRE().ReplaceAllString(commentRE().ReplaceAllString(line, ""), "")
 	return memory.TaskNorm(strings.TrimSpace(line))
 }
-
-// normalizePart returns a part of an entry in the form in which its copies are compared.
-func normalizePart(source string) string { return "part " + normalizeLine(source) }
 
 // matchesText reports whether a text contains the matched text or a removed line.
 func (n *textMatcher) matchesText(text string) bool { return n.match.In(text) || n.containsLine(text) }
@@ -404,20 +386,6 @@ func (n *textMatcher) withoutMatches(text string) string {
 	return rest
 }
 
-// matchesEntry returns what is removed of an entry of an older version of a file: the whole
-// entry if it equals a removed one, parts that equal removed ones, or everything with the text
-// if all entries with the text are removed.
-func (n *textMatcher) matchesEntry(doc *memory.Document, e *memory.Entry) (whole bool, parts [][2]int) {
-	if n.norms[e.Norm] {
-		return true, nil
-	}
-	parts = doc.MatchingParts(e, func(text string) bool {
-		return n.norms[normalizePart(strings.TrimSuffix(text, "\n"))] || n.everyEntry && n.match.In(text)
-	})
-	whole = parts == nil && n.everyEntry && entryContains(e, doc.SourceLines(e.Line, e.EndLine), n.match)
-	return whole, parts
-}
-
 // journalled returns functions that select the lines in the journal that contain the text.
 // In a shared file, only lines of a removed entry count, because others may have written
 // the same text.
@@ -437,7 +405,7 @@ func (m adminOps) journalled(c Call, words *textMatcher) (concerns func(journal.
 			if shared[r.Path] {
 				return findLines(text, removed)
 			}
-			cut := append(findLines(text, matches), words.findEntries(text, normalize)...)
+			cut := append(findLines(text, matches), words.findEntries(text, normalize, 2)...)
 			if cut == nil && words.match.In(text) { // the matched text goes over the end of a line
 				cut = [][2]int{{1, strings.Count(text, "\n") + 1}}
 			}
@@ -470,15 +438,15 @@ func findLines(text string, matches func(string) bool) (found [][2]int) {
 	return found
 }
 
-// findEntries returns the runs of lines that are those of a removed entry, of which some are too
-// short to be searched for by themselves.
-func (n *textMatcher) findEntries(text string, normalize func(string) string) (found [][2]int) {
+// findEntries returns the runs of at least so many lines that are those of a removed entry, of
+// which some are too short to be searched for by themselves.
+func (n *textMatcher) findEntries(text string, normalize func(string) string, least int) (found [][2]int) {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = normalize(lines[i])
 	}
 	for _, block := range n.blocks {
-		for i := 0; i+len(block) <= len(lines); i++ {
+		for i := 0; i+len(block) <= len(lines) && len(block) >= least; i++ {
 			if slices.Equal(lines[i:i+len(block)], block) {
 				found = append(found, [2]int{i + 1, i + len(block)})
 			}

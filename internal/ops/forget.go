@@ -22,11 +22,10 @@ import (
 // An occurrence is an [api.Occurrence] with data that identifies its text.
 type occurrence struct {
 	api.Occurrence
-	entry      string // id of the entry, without the suffix for a part
-	digest     string // of the lines of the entry or the summary
-	lines      [2]int // of the entry, from 1, if it is only a part of the entry
-	normalized string // of an entry
-	source     string // its lines
+	entry  string // id of the entry, without the suffix for a part
+	digest string // of the lines of the entry or the summary
+	lines  [2]int // of the entry, from 1, if it is only a part of the entry
+	source string // lines of an entry
 }
 
 const (
@@ -80,7 +79,7 @@ func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
 	}
-	traces := m.findOccurrences(c, phrase, nil)
+	traces := m.findOccurrences(c, phrase)
 	addOccurrences(answer, phrase, traces)
 	answer.Token = m.forgetLists.storeList(forgetList{subject: c.Scope.Subject, match: phrase,
 		key: fmt.Sprint(match, r.Case), occurrences: traces, made: m.Now()})
@@ -187,13 +186,10 @@ func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList,
 }
 
 // findOccurrences returns the occurrences of a text that the caller may read, in the
-// order of paths and lines. With an earlier list, it searches the files of that list and those
-// that have changed since.
-func (m adminOps) findOccurrences(c Call, match index.Phrase, before *forgetList) []occurrence {
+// order of paths and lines.
+func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
 	traces := []occurrence{}
-	for _, info := range m.Index.Files(func(f *index.FileInfo) bool {
-		return f.Readable(c.View) && (before == nil || before.mayDiffer(f))
-	}) {
+	for _, info := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
 		if !m.mayContain(c, info.Path, match) {
 			continue
 		}
@@ -202,15 +198,6 @@ func (m adminOps) findOccurrences(c Call, match index.Phrase, before *forgetList
 		}
 	}
 	return traces
-}
-
-// mayDiffer reports whether a file may contain an occurrence that is not in the list, or no
-// longer one that is.
-func (l *forgetList) mayDiffer(f *index.FileInfo) bool {
-	const coarse = 2 * time.Second // resolution of file times
-	changed := max(f.Stamp.MTime, f.Stamp.CTime)
-	return f.Stamp.CTime == 0 || time.Unix(0, changed).After(l.made.Add(-coarse)) ||
-		slices.ContainsFunc(l.occurrences, func(o occurrence) bool { return o.Path == f.Path })
 }
 
 // mayContain reports whether a file may contain a text. It reads the file instead of the index,
@@ -258,7 +245,7 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 		for _, p := range parts {
 			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry", Path: path,
 				Line: shown.Line(p[0]), EndLine: shown.Line(p[1]), Kind: kind, Text: e.Text,
-				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), normalized: e.Norm, source: text}
+				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -268,7 +255,6 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 				text := strings.Join(shown.Lines[p[0]-1:p[1]], "\n")
 				t.Text = strings.TrimRight(commentRE().ReplaceAllString(text, ""), " \t\n")
 				t.source = doc.SourceLines(p[0], p[1])
-				t.normalized = normalizePart(t.source)
 			}
 			t.Writer = writerOf(session || e.Source != "" && e.Comment.End > 0 &&
 				doc.LineStart(p[0]) <= e.Comment.Start && e.Comment.End <= doc.LineStart(p[1]+1))
