@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -45,14 +44,13 @@ type forgetLists struct {
 	eraseMu sync.Mutex // serializes removals
 
 	mu    sync.Mutex
-	lists map[string]forgetList // by token
+	lists map[string][]forgetList // by subject, the newest last
 }
 
 // A forgetList is the result returned to one subject.
 type forgetList struct {
-	subject     string
+	token       string
 	match       index.Phrase
-	key         string // of match
 	occurrences []occurrence
 	made        time.Time
 }
@@ -81,8 +79,8 @@ func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	}
 	traces := m.findOccurrences(c, phrase)
 	addOccurrences(answer, phrase, traces)
-	answer.Token = m.forgetLists.storeList(forgetList{subject: c.Scope.Subject, match: phrase,
-		key: fmt.Sprint(match, r.Case), occurrences: traces, made: m.Now()})
+	answer.Token = m.forgetLists.storeList(c, fmt.Sprint(match, r.Case), forgetList{match: phrase, occurrences: traces,
+		made: m.Now()})
 	answer.Beyond = outOfReach
 	return answer, nil
 }
@@ -146,43 +144,44 @@ func markMatches(text string, match index.Phrase) (string, [][2]int) {
 
 // storeList stores a list and returns its token. The token depends on the subject,
 // the text and the listed occurrences.
-func (f *forgetLists) storeList(l forgetList) string {
-	sum := sha256.New()
-	parts := []string{l.subject, l.key}
+func (f *forgetLists) storeList(c Call, match string, l forgetList) string {
+	parts := []string{c.Scope.Subject, match}
 	for _, t := range l.occurrences {
 		parts = append(parts, t.Path, t.What, t.ID, t.digest)
 	}
+	var text []byte
 	for _, s := range parts {
-		fmt.Fprintf(sum, "%d:%s", len(s), s)
+		text = fmt.Appendf(text, "%d:%s", len(s), s)
 	}
-	token := hex.EncodeToString(sum.Sum(nil)[:10])
+	sum := sha256.Sum256(text)
+	l.token = hex.EncodeToString(sum[:10])
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lists == nil {
-		f.lists = map[string]forgetList{}
+		f.lists = map[string][]forgetList{}
 	}
-	maps.DeleteFunc(f.lists, func(_ string, old forgetList) bool { return l.made.Sub(old.made) > listLifetime })
-	own := slices.Sorted(maps.Keys(f.lists)) // tokens of the subject
-	own = slices.DeleteFunc(own, func(token string) bool { return f.lists[token].subject != l.subject })
-	if len(own) >= maxForgetLists {
-		delete(f.lists, slices.MinFunc(own,
-			func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) }))
+	for subject, lists := range f.lists {
+		f.lists[subject] = slices.DeleteFunc(lists, func(old forgetList) bool {
+			return l.made.Sub(old.made) > listLifetime || subject == c.Scope.Subject && old.token == l.token
+		})
 	}
-	f.lists[token] = l
-	return token
+	own := append(f.lists[c.Scope.Subject], l)
+	f.lists[c.Scope.Subject] = own[max(0, len(own)-maxForgetLists):]
+	return l.token
 }
 
 // findList returns the list of a token. It returns an error if the list is
 // unknown, expired or belongs to another subject.
 func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList, error) {
+	token = strings.ToLower(strings.TrimSpace(token))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
-	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLifetime {
-		return forgetList{}, api.Errorf(api.Conflict, "token is unknown or expired").
-			WithHint("list the entries again")
+	for _, l := range f.lists[c.Scope.Subject] {
+		if l.token == token && now.Sub(l.made) <= listLifetime {
+			return l, nil
+		}
 	}
-	return l, nil
+	return forgetList{}, api.Errorf(api.Conflict, "token is unknown or expired").WithHint("list the entries again")
 }
 
 // findOccurrences returns the occurrences of a text that the caller may read, in the
