@@ -163,7 +163,7 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	default: // other JSON is stored as its text
 		item.Value = string(raw)
 	}
-	return line, m.checkItem(itemName{item.Namespace, item.Key}, item.Value, item.Source)
+	return line, m.checkItem(item, item.Source)
 }
 
 // newestLines returns the newest line of each key, in order. Of two equally new

@@ -20,12 +20,15 @@ import (
 // and keeps the id and the time of creation of the one that takes precedence. An item
 // that the caller put in public stays public.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
-	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)},
-		visibility: visibilityAttribute(r.Visibility)}
+	source := sourceAttribute(c, r.Source)
+	put := &itemEdit{m: m, item: api.Item{Subject: c.Scope.Subject, Namespace: r.Namespace, Key: strings.TrimSpace(r.Key),
+		Visibility: visibilityAttribute(r.Visibility), Confidence: r.Confidence, Source: source,
+		Untrusted: memory.IsUntrustedSource(source)}}
+	item := &put.item
 	if r.Value != nil {
-		put.value = *r.Value
+		item.Value = *r.Value
 	}
-	if err := m.checkItem(put.name, put.value, r.Source); err != nil {
+	if err := m.checkItem(item, r.Source); err != nil {
 		return nil, err
 	}
 	if r.Value == nil {
@@ -34,181 +37,136 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	dir := m.inbox(c)
 	if dir == "" {
 		var err error
-		dir, err = m.subjectDir(ctx, &put.call)
+		dir, err = m.subjectDir(ctx, &c)
 		if err != nil {
 			return nil, err
 		}
-		c = put.call
 	}
 	if !c.View.Private() { // the item may be in a file that was created a moment ago
 		if err := m.syncIndex(ctx, &c); err != nil {
 			return nil, err
 		}
-		put.call = c
 	}
-	put.others = m.findItems(c, r.Namespace, func(k string) bool { return k == put.name.key })
-	if !c.View.Private() && len(m.changeable(c, put.others)) > 0 {
-		put.visibility = memory.PublicOK.String()
+	put.call, put.others = c, m.findItems(c, r.Namespace, func(k string) bool { return k == item.Key })
+	mine := m.changeable(c, put.others)
+	if !c.View.Private() && len(mine) > 0 {
+		item.Visibility = memory.PublicOK.String()
 	}
-	private := put.visibility != memory.PublicOK.String()
 	var after *memory.Document
 	var written vault.Written
+	private := item.Visibility != memory.PublicOK.String()
 	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", "", private, memory.NewItems(c.Scope.Subject)),
 		func(t writeTarget) (err error) {
-			put.writeTarget = t
-			after, written, err = m.editTogether(ctx, c, put.name.key, fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
+			put.unseen, item.Path = t.unseen, t.path
+			after, written, err = m.editTogether(ctx, c, item.Key, fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
 			return err
 		})
 	if err != nil {
 		return nil, err
 	}
-	replaced, done := put.replaced, map[string]bool{put.path: true}
-	for _, f := range m.changeable(c, put.others) {
-		path := f.doc.Place.Path
-		if done[path] || !c.View.Private() || c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject {
-			continue
+	mine = slices.DeleteFunc(mine, func(f *foundItem) bool {
+		return !c.View.Private() || f.doc.Place.Path == item.Path || c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
+	})
+	replaced := put.replaced
+	_, err = m.editItems(ctx, c, mine, written.ID, func(doc *memory.Document, r *memory.Revision) error {
+		for _, i := range itemsNamed(doc, item.Key) {
+			r.Remove(i)
+			_, value, _ := doc.Entries[i].Item()
+			replaced = append(replaced, value)
 		}
-		done[path], put.replaced = true, nil
-		_, _, err = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: written.ID,
-			change: func(doc *memory.Document, r *memory.Revision) error {
-				for _, i := range itemsNamed(doc, put.name.key) {
-					r.Remove(i)
-					put.addReplaced(&doc.Entries[i])
-				}
-				return nil
-			}})
-		if err != nil {
-			return nil, err
-		}
-		replaced = append(replaced, put.replaced...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &api.ItemAnswer{Item: put.answerItem(after), Hints: put.hints(replaced)}, nil
+	answer := &api.ItemAnswer{Item: item}
+	// If the caller may no longer read the item, another readable one may have its id.
+	if shown := shownItem(m.Location, c, after, item.ID); shown != nil && shown.Key == item.Key && shown.Value == item.Value {
+		answer.Item = shown
+	}
+	if len(replaced) > 0 { // the caller replaced the first one; a person may have typed the others
+		first := replaced[0]
+		replaced = slices.DeleteFunc(replaced, func(value string) bool { return value == first || value == item.Value })
+		if len(replaced) > 0 {
+			answer.Hints = []string{fmt.Sprintf("other items with this key and another value were removed: %d; "+
+				"to restore them, use undo", len(replaced))}
+		}
+	}
+	return answer, nil
 }
 
 // An itemEdit is an item that is being written to a file.
 type itemEdit struct {
-	m       writeOps
-	call    Call
-	request *api.ItemPutRequest
-	name    itemName
-	value   string
-	others  []*foundItem // readable items of the same name, before the change
-
-	writeTarget        // its file
-	visibility  string // of the item
-	id          string // its assigned id
-
-	created, updated time.Time
-	replaced         []string // values of readable items that an edit replaces
-}
-
-func (p *itemEdit) addReplaced(e *memory.Entry) {
-	_, value, _ := e.Item()
-	p.replaced = append(p.replaced, value)
-}
-
-// hints reports removed values other than the first one, which the caller replaced.
-// A person may have typed them.
-func (p *itemEdit) hints(replaced []string) []string {
-	removed := 0
-	for _, value := range replaced {
-		if value != replaced[0] && value != p.value {
-			removed++
-		}
-	}
-	if removed == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("other items with this key and another value were removed: %d; "+
-		"to restore them, use undo", removed)}
-}
-
-// answerItem returns the item in the form for the caller. If the caller may no
-// longer read the item, answerItem returns it as the caller wrote it, because
-// another readable item may have the same id.
-func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
-	if item := shownItem(p.m.Location, p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.value {
-		return item
-	}
-	source := sourceAttribute(p.call, p.request.Source)
-	return &api.Item{
-		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.value,
-		Visibility: p.visibility, Confidence: p.request.Confidence, Source: source,
-		Untrusted: memory.IsUntrustedSource(source),
-		Created:   p.created, Updated: p.updated, Path: after.Place.Path,
-	}
+	m        writeOps
+	call     Call
+	item     api.Item
+	unseen   bool         // the caller can read nothing of the file
+	others   []*foundItem // readable items of the same name, before the change
+	replaced []string     // values of readable items that the edit replaces
 }
 
 // checkItem rejects an item that cannot be stored.
-func (m writeOps) checkItem(name itemName, value, source string) error {
-	if err := requireNamespace(name.namespace); err != nil {
+func (m writeOps) checkItem(item *api.Item, source string) error {
+	if err := requireNamespace(item.Namespace); err != nil {
 		return err
 	}
-	if err := memory.CheckKey(name.key); err != nil {
+	if err := memory.CheckKey(item.Key); err != nil {
 		return api.Errorf(api.Invalid, "key: %v", err)
 	}
-	if err := memory.CheckValue(value); err != nil {
+	if err := memory.CheckValue(item.Value); err != nil {
 		return api.Errorf(api.Invalid, "value: %v", err)
 	}
-	if rule := secrets.MatchingRule(value); rule != "" {
+	if rule := secrets.MatchingRule(item.Value); rule != "" {
 		return secretError("value", rule)
 	}
-	return cmp.Or(m.checkText("key", name.key), m.checkText("source", source), m.checkNamed("value", name.key, value))
+	return cmp.Or(m.checkText("key", item.Key), m.checkText("source", source), m.checkNamed("value", item.Key, item.Value))
 }
 
-// insertItem inserts the item into its file.
+// insertItem inserts the item into its file. Its time is later than that of every readable
+// item of the same name, so that the newest value wins whatever the clock shows.
 func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 	may := p.m.mayChangeEntry(p.call, doc.Place.Path)
-	named := itemsNamed(doc, p.name.key)
+	named := itemsNamed(doc, p.item.Key)
 	held := slices.DeleteFunc(slices.Clone(named), func(i int) bool { return !may(&doc.Entries[i]) })
-	p.replaced, p.id = nil, ""
 	known := held
 	if p.unseen { // the answer must not depend on the replaced items
 		known, named = nil, nil
 	}
-	p.setUpdated(doc, named)
-	p.created = p.updated.Truncate(time.Second)
-	for _, i := range known {
-		p.addReplaced(&doc.Entries[i])
-	}
-	if len(known) > 0 {
-		e := &doc.Entries[known[0]]
-		if e.Given {
-			p.id = e.ID
-		}
-		if t, ok := memory.ParseTime(e.Attributes["created"], p.m.Location); ok {
-			p.created = t.UTC().Truncate(time.Second)
-		} else if !e.Time.IsZero() && e.Time.Before(p.created) {
-			p.created = e.Time.UTC().Truncate(time.Second)
-		}
-	}
-	if p.id == "" {
-		p.id = memory.NewID(takenIDs(doc), p.name.namespace, p.name.key, p.value,
-			p.m.Now().UTC().Format(time.RFC3339Nano))
-	}
-	return insertItem(doc, r, held, &api.Item{
-		ID: p.id, Key: p.name.key, Value: p.value, Visibility: p.visibility,
-		Confidence: p.request.Confidence, Source: sourceAttribute(p.call, p.request.Source),
-		Created: p.created, Updated: p.updated,
-	})
-}
-
-// setUpdated sets the time of the item. It is later than that of every readable
-// item of the same name, so that the newest value wins whatever the clock shows.
-func (p *itemEdit) setUpdated(doc *memory.Document, named []int) {
-	p.updated = p.m.Now().UTC().Truncate(time.Millisecond)
-	after := func(e *memory.Entry) {
+	item := &p.item
+	item.ID, item.Updated, p.replaced = "", p.m.Now().UTC().Truncate(time.Millisecond), nil
+	follow := func(e *memory.Entry) {
 		later := e.Time.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
-		if _, ok := e.Attributes["updated"]; ok && !e.Time.Before(p.updated) && later.Year() <= maxYear {
-			p.updated = later
+		if e.Attributes["updated"] != "" && !e.Time.Before(item.Updated) && later.Year() <= maxYear {
+			item.Updated = later
 		}
 	}
 	for _, f := range p.others {
-		after(f.entry)
+		follow(f.entry)
 	}
 	for _, i := range named {
-		after(&doc.Entries[i])
+		follow(&doc.Entries[i])
 	}
+	item.Created = item.Updated.Truncate(time.Second)
+	for n, i := range known {
+		e := &doc.Entries[i]
+		_, value, _ := e.Item()
+		p.replaced = append(p.replaced, value)
+		if n > 0 {
+			continue
+		}
+		if e.Given {
+			item.ID = e.ID
+		}
+		if t, ok := memory.ParseTime(e.Attributes["created"], p.m.Location); ok {
+			item.Created = t.UTC().Truncate(time.Second)
+		} else if !e.Time.IsZero() && e.Time.Before(item.Created) {
+			item.Created = e.Time.UTC().Truncate(time.Second)
+		}
+	}
+	if item.ID == "" {
+		item.ID = memory.NewID(takenIDs(doc), item.Namespace, item.Key, item.Value, p.m.Now().UTC().Format(time.RFC3339Nano))
+	}
+	return insertItem(doc, r, held, item)
 }
 
 // insertItem adds the edits that write an item in place of the entries held, of
@@ -303,32 +261,55 @@ func (m writeOps) itemDeleteNamespace(ctx context.Context, c Call,
 	return m.deleteItems(ctx, c, m.findItems(c, r.Namespace, all), all)
 }
 
-// deleteItems removes items from their files. The canonical subject's file
-// comes last, so that after a failure the item that took precedence remains.
+// deleteItems removes items from their files.
 func (m writeOps) deleteItems(ctx context.Context, c Call, list []*foundItem,
 	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
 	list = m.changeable(c, list)
 	answer := &api.ItemDeleteAnswer{Deleted: len(uniqueItems(list)), Paths: []string{}}
-	group := ""
-	err := eachFile(list, func(path string) error {
-		_, written, err := m.editFile(ctx, c,
-			fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: group,
-				change: func(doc *memory.Document, r *memory.Revision) error {
-					for i := range doc.Entries {
-						e := &doc.Entries[i]
-						if k, _, ok := e.Item(); ok && which(k) {
-							r.Remove(i)
-						}
-					}
-					return nil
-				}})
-		if written.Changed {
-			group = cmp.Or(group, written.ID)
-			answer.Paths = append(answer.Paths, path)
+	edited, err := m.editItems(ctx, c, list, "", func(doc *memory.Document, r *memory.Revision) error {
+		for i := range doc.Entries {
+			if k, _, ok := doc.Entries[i].Item(); ok && which(k) {
+				r.Remove(i)
+			}
 		}
-		return err
+		return nil
 	})
+	for _, f := range edited {
+		if f.changed {
+			answer.Paths = append(answer.Paths, f.Place.Path)
+		}
+	}
 	return answer, err
+}
+
+// An editedFile is a file after a change.
+type editedFile struct {
+	*memory.Document
+	changed bool
+}
+
+// editItems changes the files of items, the canonical subject's last, so that after a
+// failure the item that took precedence remains. The changes belong to a group, a new one if
+// it is empty.
+func (m writeOps) editItems(ctx context.Context, c Call, list []*foundItem, group string,
+	change func(*memory.Document, *memory.Revision) error) (edited []editedFile, err error) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *foundItem) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), a.name.compare(b.name))
+	})
+	for i, f := range list {
+		path := f.doc.Place.Path
+		if i > 0 && path == list[i-1].doc.Place.Path {
+			continue
+		}
+		after, written, err := m.editFile(ctx, c,
+			fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: group, change: change})
+		if err != nil {
+			return edited, err
+		}
+		group, edited = cmp.Or(group, written.ID), append(edited, editedFile{after, written.Changed})
+	}
+	return edited, nil
 }
 
 // changeable returns the items that the caller may change.
@@ -336,25 +317,6 @@ func (m writeOps) changeable(c Call, list []*foundItem) []*foundItem {
 	return slices.DeleteFunc(slices.Clone(list), func(f *foundItem) bool {
 		return !m.mayChange(c, f.doc.Place.Path, f.entry.Partition, f.entry.Author())
 	})
-}
-
-// eachFile calls do once for each file of the items, with the canonical
-// subject's files last.
-func eachFile(list []*foundItem, do func(path string) error) error {
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *foundItem) int {
-		return cmp.Or(cmp.Compare(b.rank, a.rank), a.name.compare(b.name))
-	})
-	before := ""
-	for _, f := range list {
-		if path := f.doc.Place.Path; path != before {
-			before = path
-			if err := do(path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // itemVisibility changes the visibility of an item. private_only applies to all
@@ -372,33 +334,28 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 	if r.Visibility == memory.PrivateOnly.String() {
 		list = m.changeable(c, m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key }))
 	}
-	answer, group := &api.ItemAnswer{}, ""
-	err = eachFile(list, func(path string) error {
-		at := -1
-		after, written, err := m.editFile(ctx, c,
-			fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: group,
-				change: func(doc *memory.Document, rev *memory.Revision) error {
-					at = -1
-					for _, i := range itemsNamed(doc, f.name.key) {
-						meant := path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
-						if meant {
-							at = i
-						}
-						if meant || len(list) > 1 {
-							rev.SetAttribute(i, "visibility", r.Visibility)
-						}
-					}
-					if at < 0 && path == f.doc.Place.Path {
-						return notFound("item", r.ID)
-					}
-					return nil
-				}})
-		group = cmp.Or(group, written.ID)
-		if err == nil && at >= 0 {
-			answer.Item = shownItem(m.Location, c, after, after.Entries[at].ID)
+	isMeant := func(doc *memory.Document, i int) bool {
+		return doc.Place.Path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
+	}
+	edited, err := m.editItems(ctx, c, list, "", func(doc *memory.Document, rev *memory.Revision) error {
+		found := doc.Place.Path != f.doc.Place.Path
+		for _, i := range itemsNamed(doc, f.name.key) {
+			found = found || isMeant(doc, i)
+			if len(list) > 1 || isMeant(doc, i) {
+				rev.SetAttribute(i, "visibility", r.Visibility)
+			}
 		}
-		return err
+		if !found {
+			return notFound("item", r.ID)
+		}
+		return nil
 	})
+	answer := &api.ItemAnswer{}
+	for _, e := range edited {
+		if e.Place.Path == f.doc.Place.Path {
+			answer.Item = shownItem(m.Location, c, e.Document, f.entry.ID)
+		}
+	}
 	return answer, err
 }
 
