@@ -355,9 +355,7 @@ func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, b
 			WithHint("use the command line, or start the console without --read-only"))
 		return
 	}
-	if c.opt.ReadOnly {
-		omitCount(req)
-	}
+	omitCount(req)
 	if op.Stream {
 		c.stream(w, r, req)
 		return
@@ -372,7 +370,7 @@ func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, b
 }
 
 // omitCount changes a request so that it does not count the entries of the answer as
-// used.
+// used: a person looks at them.
 func omitCount(req *api.Request) {
 	count, err := req.Operation().Param("count")
 	if err != nil {

@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 		status  int
 		request string // that reaches the daemon
 	}{
-		"search":             {call{path: "/v1/search", body: `{"query": "a"}`}, 200, `search {"query":"a"}`},
+		"search":             {call{path: "/v1/search", body: `{"query": "a"}`}, 200, `search {"count":false,"query":"a"}`},
 		"no fields":          {call{path: "/v1/status"}, 200, `status {}`},
 		"same origin":        {call{path: "/v1/status", header: map[string]string{"Origin": "http://" + host, "Sec-Fetch-Site": "same-origin"}}, 200, `status {}`},
 		"undo":               {call{path: "/v1/undo", body: `{"id": "a"}`}, 200, `undo {"id":"a"}`},
@@ -373,9 +373,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestReadOnlyCount checks that a console that changes nothing does not count
-// uses of entries either.
-func TestReadOnlyCount(t *testing.T) {
+// TestCount checks that the console does not count uses of entries.
+func TestCount(t *testing.T) {
 	for body, want := range map[string]string{
 		`search {"query": "a", "count": true}`:         `"count":false`,
 		`search {"query": "a"}`:                        `"count":false`,
@@ -384,7 +383,7 @@ func TestReadOnlyCount(t *testing.T) {
 		`todos {}`:                                     `todos {`,
 	} {
 		b := &recorder{}
-		c := New(b, host, Options{ReadOnly: true})
+		c := New(b, host, Options{})
 		op, body, _ := strings.Cut(body, " ")
 		status, _ := send(c, call{path: "/v1/" + op, body: body, key: openSession(t, c)})
 		if status != http.StatusOK || !strings.Contains(b.requests[0], want) {
