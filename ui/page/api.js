@@ -35,9 +35,8 @@ function take(answer) {
   sessionStorage.setItem(storage, JSON.stringify(answer));
 }
 
-/** openSession exchanges the key in the address, if there is one. Without a key it asks the other tabs for their
- * session, because each tab has a storage of its own. A person must allow it there: an old page of another program
- * that used the same port could ask too. ask is called with a function that does. */
+/** openSession exchanges the key in the address. Without one it requests the session of another tab. There, ask is
+ * called with a function that grants it: an old page of another program that used this port could request it too. */
 export async function openSession(ask) {
   const key = new URLSearchParams(location.hash.slice(1)).get("k");
   if (key) {

@@ -67,10 +67,7 @@ function showNoSession() {
 function show() {
   const [name, query] = location.hash.slice(1).split(/\?(.*)/s);
   const selected = Object.hasOwn(all, name) ? name : "find";
-  for (const a of document.querySelectorAll("#pages a")) {
-    if (a.hash === `#${selected}`) a.setAttribute("aria-current", "page");
-    else a.removeAttribute("aria-current");
-  }
+  for (const a of document.querySelectorAll("#pages a")) a.ariaCurrent = a.hash === `#${selected}` ? "page" : null;
   current.stop();
   const notice = document.getElementById("notice");
   notice.hidden ||= !notice.querySelector("button"); // an undo stays
@@ -78,7 +75,6 @@ function show() {
   const section = h("section", { "aria-label": titles[selected] });
   put(main, section);
   current = all[selected](section, Object.fromEntries(new URLSearchParams(query)));
-  document.querySelector("#pages [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 const refresh = later(150, () => current.refresh());

@@ -1,7 +1,7 @@
 // Changes: each shows its effect before it is made, and its undo afterwards.
 
 import { call } from "./api.js";
-import { button, checkbox, confirm, diff, entries, field, h, news, notify, place, plural, put, quiet, select, small } from "./dom.js";
+import { andMore, button, checkbox, confirm, diff, entries, field, h, news, notify, place, plural, put, quiet, select, small } from "./dom.js";
 
 /** undo shows the effect of undoing changes, and undoes them after consent. fields select the changes. */
 export async function undo(fields, done = () => {}) {
@@ -131,7 +131,7 @@ export async function forget(text, at, done) {
   const content = [h("p", "The text is removed from its files, the archive, the journal and the index. This cannot be undone."),
     h("ul.plain", plan.entries.map((o, i) => h("li", h("label.task", boxes[i], h("div", place(o), " ",
       !o.id && "edit this file by hand ", o.writer === "other" && small("not written by memwatchd"), h("p.text", o.text)))))),
-    plan.total > plan.entries.length && quiet(`and ${plan.total - plan.entries.length} more`), quiet(plan.beyond)];
+    andMore(plan.total, plan.entries.length), quiet(plan.beyond)];
   if (!await confirm(`Forget: ${plural(plan.total, "place")} with this text`, content, plan.total > 0 && "Forget the selected", "forget")) return;
   const ids = boxes.filter((b) => b.checked).map((b) => b.value);
   if (ids.length === 0) return notify("Nothing was selected.");

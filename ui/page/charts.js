@@ -1,6 +1,6 @@
 // Plots. Each is an image with a description, or has a list beside it with the same facts.
 
-import { dateOf, day, h, link, plural, small, svg } from "./dom.js";
+import { dateOf, day, entries, h, link, number, small, svg } from "./dom.js";
 
 function weekOf(text) {
   const date = dateOf(text);
@@ -14,57 +14,52 @@ const keys = (names) => names.map((name, n) => [h(`span.series-${n % 6}`, "■ "
 
 /** text returns a label, rule a horizontal line. */
 const text = (x, y, content, anchor = "start") => svg("text", { x, y, "text-anchor": anchor }, content);
-const rule = (y, name) => svg(`line.${name}`, { x1: 40, x2: 634, y1: y, y2: y });
+const rule = (y, name) => svg(`line.${name}`, { x1: 2, x2: 596, y1: y, y2: y });
 
-export function perWeek(days) {
-  const counts = new Map();
-  for (const week of days.map(weekOf)) counts.set(week, (counts.get(week) ?? 0) + 1);
-  return counts;
-}
-
-/** weeks returns bars of the number of things in each week, stacked by name. counts maps a name to a map
- * from the Mondays to numbers. */
-export function weeks(label, counts, unit) {
-  const all = [...new Set([...counts.values()].flatMap((m) => [...m.keys()]))].sort();
+/** weeks returns bars of the number of entries in each week, stacked by name. A row has a day, a name and a number. */
+export function weeks(label, rows) {
+  const counts = Map.groupBy(rows, ([date]) => weekOf(date));
+  const all = [...counts.keys()].sort();
   if (all.length === 0) return null;
+  const names = [...new Set(rows.map(([, name]) => name))];
   const list = [all.at(-1)];
   while (list.length < 26 || list.length < 104 && list[0] > all[0]) list.unshift(weekBefore(list[0]));
-  const sums = list.map((w) => [...counts.values()].reduce((n, m) => n + (m.get(w) ?? 0), 0));
-  const max = Math.max(1, ...sums);
+  const sum = (week, only) => (counts.get(week) ?? []).reduce((n, [, name, more]) => n + (name === (only ?? name) ? more : 0), 0);
+  const max = Math.max(1, ...list.map((week) => sum(week)));
   const step = 594 / list.length;
-  const bars = list.map((w, i) => {
+  const bars = list.map((week, i) => {
     let y = 90;
-    const parts = [...counts].filter(([, m]) => m.get(w)).map(([name, m]) => `${name} ${m.get(w)}`);
-    return svg("g", svg("title", `week of ${w}: ${plural(sums[i], ...unit)} (${parts.join(", ")})`), [...counts.values()].map((m, n) => {
-      const height = ((m.get(w) ?? 0) / max) * 80;
+    const parts = names.filter((name) => sum(week, name)).map((name) => `${name} ${sum(week, name)}`);
+    return svg("g", svg("title", `week of ${week}: ${entries(sum(week))} (${parts.join(", ")})`), names.map((name, n) => {
+      const height = (sum(week, name) / max) * 80;
       y -= height;
-      return svg(`rect.series-${n % 6}`, { x: 40 + i * step + step * .1, y, width: step * .8, height });
+      return svg(`rect.series-${n % 6}`, { x: 2 + (i + .1) * step, y, width: step * .8, height });
     }));
   });
-  const about = `${label}: at most ${plural(max, ...unit)} in a week, from ${list[0]} to ${list.at(-1)}`;
-  return h("figure", { tabindex: 0 }, h("figcaption", label, " ", counts.size > 1 && keys([...counts.keys()])),
+  const about = `${label}: at most ${entries(max)} in a week, from ${list[0]} to ${list.at(-1)}`;
+  return h("figure", { tabindex: 0 }, h("figcaption", label, " ", names.length > 1 && keys(names)),
     svg("svg", { viewBox: "0 0 640 108", role: "img", "aria-label": about },
-      text(0, 16, max), text(0, 93, 0), rule(90, "axis"), rule(10, "grid"), bars,
-      text(40, 104, list[0]), text(634, 104, list.at(-1), "end")));
+      text(601, 14, max), text(601, 93, 0), rule(90, "axis"), rule(10, "grid"), bars,
+      text(2, 104, list[0]), text(596, 104, list.at(-1), "end")));
 }
 
 export function sizes(list) {
   const max = Math.max(1, ...list.map((s) => s.n));
   return h("ul.sizes", list.map(({ name, n, href, text }) => h("li", h("a", { href }, name),
-    h("meter", { max, value: n, "aria-hidden": "true" }), small(text ?? n.toLocaleString("en")))));
+    h("meter", { max, value: n, "aria-hidden": "true" }), small(text ?? number(n)))));
 }
 
 /** latencies returns lines of measured values, with axes. */
 export function latencies(series, samples, seconds) {
   const max = Math.max(1, ...series.flatMap(([, values]) => values));
-  const top = [1, 2, 5].flatMap((n) => [1, 10, 100, 1000, 1e4, 1e5].map((p) => n * p)).sort((a, b) => a - b).find((n) => n >= max) ?? max;
-  const x = (i, n) => 40 + ((samples - n + i) / samples) * 594;
+  const top = 2 ** Math.ceil(Math.log2(max));
+  const x = (i, n) => 2 + ((samples - n + i) / samples) * 594;
   const points = (values) => [values[0], ...values].map((v, i) => `${x(i, values.length)},${100 - (v / top) * 90}`).join(" ");
   const names = series.map(([name, values]) => `${name}: ${values.at(-1).toFixed(1)} ms`);
   return h("figure", { tabindex: 0 }, h("figcaption", keys(names)),
     svg("svg", { viewBox: "0 0 640 118", role: "img", "aria-label": names.join(", ") },
-      [0, .5, 1].map((part) => [text(0, 104 - part * 90, `${part * top} ms`), rule(100 - part * 90, part ? "grid" : "axis")]),
-      text(40, 116, `${Math.round(samples * seconds / 60)} min ago`), text(634, 116, "now", "end"),
+      [0, .5, 1].map((part) => [text(601, 104 - part * 90, `${part * top} ms`), rule(100 - part * 90, part ? "grid" : "axis")]),
+      text(2, 116, `${Math.round(samples * seconds / 60)} min ago`), text(596, 116, "now", "end"),
       series.map(([, values], n) => svg(`polyline.series-${n}`, { points: points(values) }))));
 }
 

@@ -2,7 +2,7 @@
 
 import { call, readOnly } from "./api.js";
 import { undo } from "./change.js";
-import { badge, button, columns, confirm, diff, entries, h, notify, plural, put, quiet, rows } from "./dom.js";
+import { andMore, badge, button, columns, confirm, diff, entries, h, notify, plural, put, quiet, rows } from "./dom.js";
 
 const most = 400; // lines of a version
 const atOnce = 10; // copies
@@ -61,6 +61,6 @@ export function conflicts(element, signal) {
     const list = await Promise.all(copies.slice(0, atOnce).map(async (copy) =>
       h("li", h("h3", copy.path, " ", badge(state(copy))), await compare(copy.path, signal))));
     put(element, copies.length > 0 && [h("h2", "Conflict copies"), quiet("Two machines changed a file at the same time."), rows(list),
-      copies.length > atOnce && quiet(`and ${copies.length - atOnce} more`)]);
+      andMore(copies.length, atOnce)]);
   };
 }

@@ -43,7 +43,7 @@ export const columns = (...content) => h("div.columns", content);
 /** field returns a line of text to fill in, checkbox a box, bar a row of controls. */
 export const field = (label, placeholder, value, attributes) => h("input", { "aria-label": label, placeholder, value, ...attributes });
 export const checkbox = (attributes) => h("input", { type: "checkbox", ...attributes });
-export const bar = (...content) => h("div.filters", content);
+export const bar = (...parts) => h("div.filters", ...parts);
 
 /** link returns the address of a page with parameters, without empty ones. */
 export function link(page, params = {}) {
@@ -61,18 +61,26 @@ export function put(element, ...content) {
 /** keep stores the parameters of the present page in its address. */
 export const keep = (params) => history.replaceState(null, "", link(location.hash.slice(1).split("?")[0] || "find", params));
 
-/** highlighted returns the parts of a text, with ranges of characters marked. If it is not code, the
- * marks of Markdown are left out. */
-export function highlighted(text, ranges = [], isCode = false) {
-  const marks = isCode ? [] : [...text.matchAll(/^ *(?:[-*+>]|\d+[.)]) +(?:\[[ xX]\] +)?|\*\*|__|`/gm)].map((m) => {
-    const start = Array.from(text.slice(0, m.index)).length;
-    return [start, start + m[0].length];
+/** highlighted returns the parts of a text, with ranges of characters marked. Lines of code stay as
+ * they are, and others lose the marks of Markdown. */
+export function highlighted(text, ranges = [], code = "") {
+  let from = 0; // characters before the line
+  return text.split("\n").map((line, i) => {
+    const bare = line.replace(/…/g, "").trim();
+    const isCode = bare && code.includes(bare);
+    const characters = Array.from(line);
+    const marks = /^ *(?:[-*+>]|\d+[.)]) +(?:\[[ x]\] +)?|\*\*|__|`|!?\[(?=[^\]]*\]\()|\]\([^)]*\)/gi;
+    for (const m of isCode ? [] : line.matchAll(marks)) {
+      const start = Array.from(line.slice(0, m.index)).length;
+      characters.fill("", start, start + Array.from(m[0]).length);
+    }
+    let at = 0;
+    const until = (end) => characters.slice(at, at = Math.max(at, end - from)).join("");
+    const own = ranges.filter(([start, end]) => end > from && start < from + characters.length);
+    const parts = [own.map(([start, end]) => [until(start), h("mark", until(end))]), until(Infinity)];
+    from += characters.length + 1;
+    return [i > 0 && "\n", isCode ? h("code", parts) : parts];
   });
-  const characters = Array.from(text);
-  for (const [start, end] of marks) characters.fill("", start, end);
-  let at = 0;
-  const until = (end) => characters.slice(at, at = end).join("");
-  return [ranges.map(([start, end]) => [until(start), h("mark", until(end))]), until(characters.length)];
 }
 
 export function diff(hunks, truncated) {
@@ -108,24 +116,19 @@ export const tag = (name) => h("a.badge", { href: link("find", { tag: name }) },
 /** isControl reports whether an event is one of a control inside a row. */
 export const isControl = (event) => event.target.closest("a, button, input, textarea, summary") !== null;
 
-/** chosen returns the attributes of a row that calls open when it is chosen. */
-export function chosen(open) {
-  return { class: "row", tabindex: 0, onclick: (event) => isControl(event) || open(),
-    onkeydown: (event) => event.key !== "Enter" || isControl(event) || open() };
-}
+/** item returns a row that calls open, if it is given, when it is chosen. */
+export const item = (open, ...content) => h("li.row", { tabindex: 0, onclick: open && ((event) => isControl(event) || open()),
+  onkeydown: open && ((event) => event.key !== "Enter" || isControl(event) || open()) }, content);
 
 /** day returns a date as YYYY-MM-DD, in local time. */
-export function day(date) {
-  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, "0")).join("-");
-}
+export const day = (date) => date.toLocaleDateString("sv");
 
 export const dateOf = (text) => new Date(`${text}T00:00`);
 
 /** distance returns the distance of a day from today in words. */
 export function distance(text) {
-  const days = Math.round((dateOf(day(new Date())) - dateOf(text)) / 864e5);
-  if (Math.abs(days) > 1) return days > 0 ? `${plural(days, "day")} ago` : `in ${-days} days`;
-  return ["tomorrow", "today", "yesterday"][days + 1];
+  const days = Math.round((dateOf(text) - dateOf(day(new Date()))) / 864e5);
+  return new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(days, "day");
 }
 
 export function time(text) {
@@ -134,13 +137,15 @@ export function time(text) {
   return h("time", { datetime: text }, day(t) === day(new Date()) ? clock : `${day(t)} ${clock}`);
 }
 
-export function plural(n, one, many = `${one}s`) {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
-}
+export const number = (n) => n.toLocaleString("en");
+export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 
 export const entries = (n) => plural(n, "entry", "entries");
 
-/** live returns the functions of a page. run calls f with a signal that aborts at the next run. */
+/** andMore says how many of a list are left out. */
+export const andMore = (list, shown) => list > shown && quiet(`and ${number(list - shown)} more`);
+
+/** live returns the functions of a page, and runs it. run calls f with a signal that aborts at the next run. */
 export function live(f, view) {
   let request = new AbortController();
   const run = () => {
@@ -148,6 +153,7 @@ export function live(f, view) {
     request = new AbortController();
     return f(request.signal);
   };
+  queueMicrotask(run);
   return { run, refresh: () => { run(); view?.refresh(); }, stop: () => { request.abort(); view?.stop(); } };
 }
 

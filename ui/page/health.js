@@ -3,7 +3,7 @@
 import { call, readOnly } from "./api.js";
 import { latencies } from "./charts.js";
 import { conflicts } from "./conflicts.js";
-import { button, entries, fileLink, h, news, plural, put, quiet, rows, time, to } from "./dom.js";
+import { button, entries, fileLink, h, item, news, number, plural, put, quiet, rows, time, to } from "./dom.js";
 
 const samples = 120;
 const interval = 2; // seconds
@@ -11,13 +11,13 @@ const interval = 2; // seconds
 /** problems returns a list of problems, or nothing. */
 function problems(title, list, advice) {
   return list?.length > 0 && h("article", h("h2", title), advice && quiet(advice), rows(list.map((p) =>
-    h("li.row", { tabindex: 0 }, p.path && h("p.where", /\.md$/i.test(p.path) ? fileLink(p) : p.path),
+    item(null, p.path && h("p.where", /\.md$/i.test(p.path) ? fileLink(p) : p.path),
       h("p.text", p.message ?? p.reason)))));
 }
 
 /** speed returns a latency in words. */
 const speed = (ms, good) => (ms === 0 ? "not measured yet"
-  : `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString("en")} ms, ${
+  : `${ms < 10 ? ms.toFixed(1) : number(Math.round(ms))} ms, ${
     ms <= good ? "good" : ms <= 4 * good ? "acceptable" : "slow: other programs may keep this machine busy"}`);
 
 const code = (text) => h("code", text);

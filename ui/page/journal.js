@@ -1,9 +1,10 @@
 // The changes to files by day and session, and how to take them back.
 
 import { call, readOnly } from "./api.js";
-import { perWeek, weeks } from "./charts.js";
+import { weeks } from "./charts.js";
 import { undo } from "./change.js";
-import { badge, bar, button, day, diff, distance, field, fileLink, h, keep, later, live, plural, put, quiet, rows, small, time } from "./dom.js";
+import { badge, bar, button, day, diff, distance, field, fileLink, h, item, keep, later, live, plural, put, quiet, rows, small, time } from "./dom.js";
+import { blocks } from "./markdown.js";
 
 const short = 12; // lines of a change that are visible at once
 
@@ -12,6 +13,13 @@ const writer = (w) => w.program || (w.external ? "another program" : w.automatic
 
 const localDay = (w) => day(new Date(w.time));
 
+/** written returns the number of entries that a change added. */
+function written(w) {
+  const lines = (sign) => (w.hunks ?? []).flatMap((hunk) => hunk.diff.split("\n").filter((l) => l[0] === sign).map((l) => l.slice(1)));
+  const [added, removed] = ["+", "-"].map((sign) => blocks(lines(sign), 2).filter((b) => !/^H/.test(b.element.tagName)).length);
+  return Math.max(0, added - removed);
+}
+
 /** change returns a change with what was written. In the history of one file, the version before it can be restored. */
 function change(w, done, isHistory) {
   const at = { path: w.to ?? w.path, line: w.hunks?.[0]?.line };
@@ -19,8 +27,7 @@ function change(w, done, isHistory) {
   const content = w.problem ? quiet(w.problem) : hunks.length > 0 && diff(hunks, w.truncated);
   const isLong = content && content.children.length > short;
   if (isLong) content.classList.add("short");
-  return h("li.row", { tabindex: 0 },
-    h("p.head", time(w.time), " ", h("strong", w.external ? "" : w.cause.replace("_", " ")), ` ${w.what} `,
+  return item(null, h("p.head", time(w.time), " ", h("strong", w.external ? "" : w.cause.replace("_", " ")), ` ${w.what} `,
       fileLink(at, w.to ? `${w.path} → ${w.to}` : undefined), " ",
       w.state === "undone" && badge("undone"), w.forgotten && badge("partly forgotten"), " ",
       !readOnly && [w.state === "done" && !w.external && button("Undo…", () => undo({ id: w.id }, done)), " ",
@@ -50,8 +57,7 @@ export function journal(section, params) {
   const people = h("p.filters");
   const list = h("div");
   const more = button("More", () => { limit *= 2; run(); });
-  put(section, plot, bar(by, path, since, all), people, list, more);
-  for (const input of [by, path, since]) input.addEventListener("input", later(200, () => run()));
+  put(section, plot, bar({ oninput: later(200, () => run()) }, by, path, since, all), people, list, more);
 
   const page = live(async (signal) => {
     const given = { by: by.value.trim(), path: path.value.trim(), since: since.value.trim() };
@@ -61,7 +67,7 @@ export function journal(section, params) {
     const names = Map.groupBy(known.writes, writer);
     put(people, [...names].filter(([, ws]) => ws[0].program).map(([name, ws]) => button(`${name} · ${ws.length}`,
       () => { by.value = by.value === name ? "" : name; run(); }, { "aria-pressed": String(by.value === name) })));
-    put(plot, weeks("Changes per week, by writer", new Map([...names].map(([name, ws]) => [name, perWeek(ws.map((w) => localDay(w)))])), ["change"]));
+    put(plot, weeks("New entries per week, by writer", known.writes.map((w) => [localDay(w), writer(w), written(w)])));
     if (all) all.hidden = !given.by || Boolean(given.path) || !writes.some((w) => w.state === "done");
     more.hidden = writes.length < limit || limit >= 1000;
     put(list, writes.length === 0 && quiet(known.writes.length > 0 ? "No change matches." : "memwatchd has not changed a file yet."),
@@ -69,6 +75,5 @@ export function journal(section, params) {
         [...Map.groupBy(ws, (w) => `${w.program} ${w.session}`).values()].map((group) => session(group, run, given.path)))));
   });
   const run = page.run;
-  run();
   return page;
 }

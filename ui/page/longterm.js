@@ -2,7 +2,7 @@
 
 import { call, readOnly } from "./api.js";
 import { offerUndo } from "./change.js";
-import { badge, button, chosen, columns, confirm, diff, entries, fileLink, h, live, plural, put, quiet, rows, small, time } from "./dom.js";
+import { andMore, badge, button, confirm, diff, entries, fileLink, h, highlighted, item, live, number, plural, put, quiet, rows, small, time } from "./dom.js";
 import { beside } from "./reader.js";
 
 const states = {
@@ -13,15 +13,15 @@ const states = {
 const shownKept = 20; // entries that stay
 
 function gauge(units, n, limit) {
-  return limit > 0 && h("div", quiet(`${n.toLocaleString("en")} of ${limit.toLocaleString("en")} ${units}`),
+  return limit > 0 && h("div", quiet(`${number(n)} of ${number(limit)} ${units}`),
     h("meter", { max: limit, high: 0.9 * limit, value: n, "aria-label": units }));
 }
 
 /** row returns an entry with the reason why it leaves or stays. */
 function row(step, label, open) {
   const { score } = step;
-  return h("li", chosen(() => open(step)), h("p.where", `line ${step.line} `, step.section?.join(" › "), " ", label && badge(label)),
-    h("p.text", step.text),
+  return item(() => open(step), h("p.where", `line ${step.line} `, step.section?.join(" › "), " ", label && badge(label)),
+    h("p.text", highlighted(step.text)),
     quiet(step.reason !== "score" && `${step.reason} · `, score && `score ${score.total.toFixed(2)} · used ${score.uses.toFixed(1)} times · ${
       plural(score.links, "link")} · ${plural(Math.round(score.age_days), "day")} old`));
 }
@@ -46,13 +46,11 @@ function planned(plan, hunks, open, done) {
       !readOnly && hunks && button("Move to the archive…", () => archive(plan, hunks, done))),
     rows(plan.steps.map((step) => row(step, "leaves next", open)),
       kept.slice(0, shownKept).map((step, i) => row(step, isNext(step, i) && "next when the file is full", open))),
-    kept.length > shownKept && quiet(`${entries(kept.length - shownKept)} with a higher score`));
+    andMore(kept.length, shownKept));
 }
 
 export function longterm(section) {
-  const list = h("div");
-  const view = beside();
-  section.append(columns(list, view.side));
+  const view = beside(section);
 
   const page = live(async (signal) => {
     const [answer, kept] = await Promise.all([
@@ -60,16 +58,15 @@ export function longterm(section) {
     const hunks = new Map((answer.diff ?? []).map((d) => [d.path, d.hunks]));
     const plans = new Set(answer.plan.map((plan) => plan.path));
     const others = kept.files.filter((f) => !plans.has(f.path));
-    put(list, answer.plan.map((plan) => planned(plan, hunks.get(plan.path), (step) => view.open({ ...step, path: plan.path }), page.run)),
+    put(view.list, answer.plan.map((plan) => planned(plan, hunks.get(plan.path), (step) => view.open({ ...step, path: plan.path }), page.run)),
       others.length > 0 && [h("h2", plans.size > 0 ? "Other long-term files" : "Long-term files"),
         quiet("Nothing leaves these files: they have no limit."),
-        rows(others.map((f) => h("li", chosen(() => view.open(f)), fileLink(f, f.path, view.open), " ",
+        rows(others.map((f) => item(() => view.open(f), fileLink(f, f.path, view.open), " ",
           small(entries(f.entries), f.time && [" · ", time(f.time)]))))],
       plans.size + others.length === 0 && quiet("Nothing is kept permanently yet. Add a fact with the button above: it goes to MEMORY.md, ",
         "which agents read at the start of a session."));
     const first = answer.plan[0] ?? others.find((f) => f.path === "MEMORY.md") ?? others[0];
     if (first && view.isWide() && !view.side.firstChild) view.open(first);
   }, view);
-  page.run();
   return page;
 }

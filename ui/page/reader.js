@@ -3,7 +3,7 @@
 import { call, editorLink, readOnly } from "./api.js";
 import { network } from "./charts.js";
 import { edit, forget, setTask, withVisibility } from "./change.js";
-import { badge, button, checkbox, copy, fileLink, h, isControl, link, notify, place, placeText, put, quiet, shown, small, to } from "./dom.js";
+import { badge, button, checkbox, columns, copy, fileLink, h, highlighted, isControl, link, notify, place, placeText, put, quiet, shown, small, to } from "./dom.js";
 import { blocks } from "./markdown.js";
 
 const most = 600; // lines of a long file that are shown at once
@@ -30,12 +30,18 @@ export function title(hit, signal) {
   return element;
 }
 
+/** sectionOf returns the headings above a hit, without those that its title shows. */
+export function sectionOf(hit) {
+  const all = hit?.section?.split(" > ") ?? [];
+  return all.slice(hit?.kind === "session" && all.length === 1 ? 0 : 1).join(" › ");
+}
+
 const openLink = (hit) => editorLink(hit) && h("a.outside", { href: editorLink(hit) }, "Open in editor");
 
 function linkList(name, list) {
   return list.length > 0 && h("details", { open: list.length < 8 }, h("summary", `${name} (${list.length})`),
     h("ul.plain", list.map((l) => h("li", fileLink(l, l.path), " ",
-      small((l.text ?? "").slice(0, 120))))));
+      small(highlighted((l.text ?? "").slice(0, 300)))))));
 }
 
 /** reader shows a file in an element, with the entry of a place selected. It returns functions to show
@@ -57,7 +63,7 @@ export function reader(element) {
     const [file, related, { hits }] = await Promise.all([
       call("get", { path: hit.path, from, lines: most }, signal),
       call("related", { path: hit.path, limit: 100 }, signal),
-      call("search", { path: hit.path, limit: 100, count: false }, signal)]);
+      call("search", { path: hit.path, limit: 100 }, signal)]);
     if (isEditing()) return;
     const { path } = file;
     const own = hits.filter((other) => other.path === path);
@@ -70,7 +76,7 @@ export function reader(element) {
     const list = blocks(lines, file.from, { links, tick });
     const views = list.map((b) => view(b, file, textOf, own.find((other) => other.line <= b.from && b.to <= other.end_line)));
     const name = title({ ...(own[0] ?? hit), path }, signal);
-    const isTitled = isHeading(list[0]?.element) && list[0].element.textContent === name.textContent;
+    const isTitled = list.slice(0, 2).some(({ element: e }) => isHeading(e) && e.textContent === name.textContent); // after properties
     const linked = related.to.filter((l) => l.path);
     const lineButton = (label, line) => button(`${label} ${line} of ${file.total_lines}`, () => show({ path, from: line }));
     put(element, !isTitled && h("h2", name),
@@ -97,7 +103,7 @@ export function reader(element) {
     const [, source] = /<!--.*\ssource=(\S+)/.exec(whole) ?? [];
     const isPublic = entry?.visibility === "public_ok";
     const isOthers = (file.untrusted_lines ?? []).some(([first, last]) => first <= block.from && block.to <= last);
-    const actions = { c: ["Copy place", () => copy(placeText(at))] };
+    const actions = {};
     if (!readOnly) {
       actions.e = ["Edit", () => edit(e, at, text, text, again)];
       if (entry) {
@@ -106,6 +112,7 @@ export function reader(element) {
       }
       if (!isHeading(block.element)) actions.f = ["Forget…", () => forget(whole, at, again)];
     }
+    actions.c = ["Copy place", () => copy(placeText(at))];
     const e = h("div.row.block", { tabindex: 0,
       onclick: (event) => isControl(event) || e.select(),
       onkeydown: (event) => {
@@ -120,7 +127,7 @@ export function reader(element) {
       element.querySelector(".tools")?.remove();
       element.querySelector(".hit")?.classList.remove("hit");
       e.classList.add("hit");
-      e.append(h("p.tools", Object.entries(actions).sort(([a], [b]) => "evfc".indexOf(a) - "evfc".indexOf(b)).map(([key, [label, run]]) =>
+      e.append(h("p.tools", Object.entries(actions).map(([key, [label, run]]) =>
         button(label, run, { title: `key: ${key}` })), openLink(at), small(` line ${at.line}`, source && `, from ${source}`)));
       now = { ...now, line: at.line };
     };
@@ -148,11 +155,14 @@ export function read(section, params) {
   return view;
 }
 
-/** beside returns a column for a reader, and open, which shows a hit in it, or on a narrow screen on a page of its own. */
-export function beside() {
+/** beside appends a list and a column for a reader to a page. It returns them with open, which shows a
+ * hit in this column, or on a narrow screen on a page of its own. */
+export function beside(section) {
+  const list = h("div");
   const side = h("aside", { "aria-label": "File", tabindex: -1 });
+  section.append(columns(list, side));
   const view = reader(side);
   const isWide = () => matchMedia("(min-width: 62rem)").matches;
   const open = ({ path, line }) => { if (isWide()) view.show({ path, line }); else location.hash = link("read", { path, line }); };
-  return { side, ...view, isWide, open };
+  return { list, side, ...view, isWide, open };
 }

@@ -2,7 +2,7 @@
 
 import { call, readOnly } from "./api.js";
 import { add, setTask } from "./change.js";
-import { badge, bar, button, checkbox, chosen, columns, distance, fileLink, h, keep, live, news, plural, put, quiet, rows, select, small, to } from "./dom.js";
+import { badge, bar, button, checkbox, distance, fileLink, h, item, keep, live, news, plural, put, rows, select, small, to } from "./dom.js";
 import { inline } from "./markdown.js";
 import { beside } from "./reader.js";
 
@@ -21,21 +21,18 @@ export function tasks(section, params) {
   const only = select("Project", [["", "all projects"]]);
   const notes = checkbox({ checked: params.notes });
   const count = news();
-  const list = h("div");
-  const view = beside();
   state.value = params.state ?? "open";
-  put(section, bar(h("label", "Show ", state), only, h("label", notes, " also of ordinary notes"),
-    !readOnly && button("Add a task", () => add(page.run, "todo_add"))), count, columns(list, view.side));
-  for (const input of [state, only, notes]) input.addEventListener("change", () => page.run());
+  put(section, bar({ oninput: () => page.run() }, h("label", "Show ", state), only, h("label", notes, " also of ordinary notes"),
+    !readOnly && button("Add a task", () => add(page.run, "todo_add"))), count);
+  const view = beside(section);
 
   function row(t) {
     const at = t.places[0];
     const box = checkbox({ "aria-label": t.text, checked: t.state === "done", disabled: readOnly,
       onchange: (event) => setTask(at.task_id ?? at.id, event.target, page.run) });
-    const { class: name, ...attributes } = chosen(() => view.open(at));
-    return h("li", { class: `${name} task`, ...attributes }, box, h("div", h("p.text", inline(t.text)),
+    return item(() => view.open(at), h("div.task", box, h("div", h("p.text", inline(t.text)),
       h("p.where", t.due && h("strong", { class: t.overdue ? "bad" : "" }, `due ${t.due}, ${distance(t.due)} `), t.since && `since ${t.since} `,
-        t.places.map((p) => [fileLink(p, undefined, view.open), " "]), t.untrusted && badge("not by you"))));
+        t.places.map((p) => [fileLink(p, undefined, view.open), " "]), t.untrusted && badge("not by you")))));
   }
 
   const page = live(async (signal) => {
@@ -47,17 +44,17 @@ export function tasks(section, params) {
     only.hidden = projects.length === 0;
     const shown = answer.todos.filter((t) => !only.value || project(t) === only.value);
     const overdue = shown.filter((t) => t.overdue).length;
-    put(count, plural(shown.length, state.value === "all" ? "task" : `${state.value} task`), overdue > 0 && `, ${overdue} overdue`);
+    put(count, shown.length === 0 ? ["No tasks here. ", !notes.checked && to("tasks", { notes: 1 }, "Look in ordinary notes too")]
+      : plural(shown.length, state.value === "all" ? "task" : `${state.value} task`), overdue > 0 && `, ${overdue} overdue`);
     const order = (name) => ["Overdue", "Due"].indexOf(name) + 1 || (name.startsWith("Done") ? 4 : 3);
     const groups = [...Map.groupBy(shown, group)].sort(([a], [b]) => order(a) - order(b) || (a < b ? 1 : -1));
     const progress = new Map(answer.days.map((d) => [d.day, d]));
-    put(list, groups.map(([name, todos]) => {
+    put(view.list, groups.map(([name, todos]) => {
       const d = progress.get(name);
       const sorted = name === "Overdue" || name === "Due" ? todos.sort((a, b) => (a.due < b.due ? -1 : 1)) : todos;
       return h("article", h("h2", { class: name === "Overdue" ? "bad" : "" }, name, " ",
         d && small(`${distance(d.day)}, ${d.done} of ${d.done + d.open} done`)), rows(sorted.map(row)));
-    }), shown.length === 0 && quiet("No tasks here. ", !notes.checked && to("tasks", { notes: 1 }, "Look in ordinary notes too")));
+    }));
   }, view);
-  page.run();
   return page;
 }

@@ -1,33 +1,32 @@
 // The same search for another caller, beside one's own, and what an agent is given.
 
 import { call } from "./api.js";
-import { bar, entries, field, h, later, live, news, put, quiet, select, shown, to } from "./dom.js";
-import { row } from "./find.js";
+import { bar, entries, field, h, live, news, number, put, quiet, rows, select, shown, to } from "./dom.js";
+import { row, suggestions } from "./find.js";
 
 export function views(section) {
-  const query = field("Search", "Search, or leave empty for the newest entries", undefined, { type: "search" });
-  const subject = field("Subject", "subject; empty: you", undefined, { list: "subjects" });
-  const context = select("Context", [["public"], ["private"], ["unknown"]]);
-  const subjects = h("datalist", { id: "subjects" });
-  const mine = h("ul.rows");
-  const theirs = h("ul.rows");
+  const query = field("Search", "Search; empty: newest entries", undefined, { type: "search" });
+  const subject = field("Subject", "subject; empty: you", undefined, { list: "subject" });
+  const context = select("Context", [["public", "in public"], ["private", "in private"], ["unknown", "unknown context"]]);
+  const mine = rows();
+  const theirs = rows();
   const given = h("pre.file", { tabindex: 0 });
   const sums = Array.from({ length: 3 }, () => news());
-  const prompt = h("details", { ontoggle: () => page.run() }, 
+  const prompt = h("details", { ontoggle: () => page.run() },
     h("summary", "What an agent is given when a session of this caller starts"), sums[2], given);
-  section.append(bar(query, subject, context, subjects),
+  section.append(bar({ oninput: () => page.run() }, query, subject, context, suggestions("subject")),
+    quiet("Entries with a bar at the left are hidden from them. To change who sees an entry, ", to("find", {}, "find it"),
+      " and select Make public or Make private."), prompt,
     h("div.columns.even",
       h("article", { "aria-label": "You" }, h("h2", "You"), sums[0], mine),
-      h("article", { "aria-label": "They" }, h("h2", "They"), sums[1], theirs)), prompt,
-    quiet("Entries with a bar at the left are hidden from them. To change who sees an entry, ", to("find", {}, "find it"),
-      " and select Make public or Make private."));
+      h("article", { "aria-label": "They" }, h("h2", "They"), sums[1], theirs)));
 
   const page = live(async (signal) => {
-    const ask = (fields) => call("search", { query: query.value, limit: 30, count: false, ...fields }, signal);
+    const ask = (fields) => call("search", { query: query.value, limit: 30, ...fields }, signal);
     const scope = { context: context.value, ...(subject.value && { subject: subject.value }) };
     const [all, some] = await Promise.all([ask({}), ask(scope)]);
     sums[0].textContent = entries(all.total);
-    sums[1].textContent = `${entries(some.total)}, ${Math.max(0, all.total - some.total).toLocaleString("en")} hidden from them`;
+    sums[1].textContent = `${entries(some.total)}, ${number(Math.max(0, all.total - some.total))} hidden from them`;
     const readable = new Set(some.hits.map((hit) => hit.id));
     put(mine, all.hits.map((hit) => {
       const item = row(hit, undefined, signal);
@@ -38,13 +37,7 @@ export function views(section) {
     if (!prompt.open) return;
     const answer = await call("context", { format: "auto", ...scope }, signal);
     given.textContent = shown(answer.text) || "Nothing.";
-    sums[2].textContent = `${answer.chars.toLocaleString("en")} characters, about ${answer.tokens.toLocaleString("en")} tokens`;
+    sums[2].textContent = `${number(answer.chars)} characters, about ${number(answer.tokens)} tokens`;
   });
-  const typed = later(30, page.run);
-  for (const input of [query, subject]) input.addEventListener("input", typed);
-  context.addEventListener("change", page.run);
-  call("complete", { what: "subject" }).then((answer) =>
-    put(subjects, answer.values.map((name) => h("option", { value: name }))));
-  page.run();
   return page;
 }
