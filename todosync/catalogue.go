@@ -82,23 +82,6 @@ func (c *Catalogue) Prune(first string) {
 	c.Since = max(c.Since, first)
 }
 
-func (c *Catalogue) reopenBoxes(path string, requests []TickRequest, r *Rules) {
-	f := c.files[path]
-	if f == nil {
-		return
-	}
-	now := *f
-	now.Boxes = slices.Clone(f.Boxes)
-	for i := range requests {
-		for _, n := range r.Candidates(&now, &requests[i].Done) {
-			if state := &now.Boxes[n].State; *state == Ticked || *state == Unticked {
-				*state = Open
-			}
-		}
-	}
-	c.files[path] = &now
-}
-
 type catalogueUpdate struct {
 	*Catalogue
 	requests     []TickRequest

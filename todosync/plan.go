@@ -67,9 +67,6 @@ func countBoxes(list []TickRequest) int {
 func (s *Syncer) ByHand(c *Copy) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.ContainsFunc(s.tickedWith, func(w Copy) bool { return w.Path == c.Path && w.sameBox(&c.Box) }) {
-		return false
-	}
 	if s.catalogue == nil {
 		return true
 	}

@@ -53,25 +53,14 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	for _, path := range paths {
 		s.mu.Lock()
 		delete(s.hints, path)
-		if requests := s.reverted[path]; len(requests) > 0 {
-			delete(s.reverted, path)
-			s.catalogue.reopenBoxes(path, requests, rules)
-			s.requests = mergeRequests(s.requests, requests)
-		}
 		s.mu.Unlock()
 		f := s.readFile(path, rules)
 		s.mu.Lock()
 		s.resetAttemptLocked(path, f)
-		o, ok := s.ownWrites[path]
-		switch {
-		case f == nil:
-		case ok && !f.Gone && f.Hash == o.before && s.Now().Sub(o.at) < staleReadTime:
-			s.hintLocked(path) // read again later
-		default:
-			delete(s.ownWrites, path)
+		s.mu.Unlock()
+		if f != nil {
 			files = append(files, f)
 		}
-		s.mu.Unlock()
 	}
 	return files
 }

@@ -18,7 +18,7 @@ type TickRequest struct {
 func (w TickRequest) compare(v TickRequest) int {
 	return cmp.Or(strings.Compare(w.Path, v.Path), strings.Compare(w.Done.Path, v.Done.Path),
 		strings.Compare(w.Done.ID, v.Done.ID),
-		slices.Compare(w.Done.Text[:], v.Done.Text[:]), slices.Compare(w.Done.Under[:], v.Done.Under[:]),
+		cmp.Compare(w.Done.Text, v.Done.Text), cmp.Compare(w.Done.Under, v.Done.Under),
 		cmp.Compare(w.Done.Section, v.Done.Section),
 		strings.Compare(w.Done.Owner, v.Done.Owner))
 }
@@ -166,7 +166,7 @@ func newIndex(c *Catalogue) *boxIndex {
 		}
 		for i := range f.Boxes {
 			b := &f.Boxes[i]
-			if b.Text != (Digest{}) {
+			if b.Text != "" {
 				x.texts[b.Text] = append(x.texts[b.Text], f)
 			}
 			if b.ID != "" {

@@ -49,34 +49,19 @@ func (s *Syncer) Set(ctx context.Context, tasks [][]Copy, state memory.TaskState
 		boxes = boxes[n:]
 	}
 	if state == memory.Done {
+		s.mu.Lock()
 		for _, copies := range tasks {
-			s.recordTickedWith(copies)
+			last := slices.MaxFunc(copies, func(a, b Copy) int { return strings.Compare(a.Day, b.Day) })
+			for _, b := range copies {
+				if b.Day != last.Day && b.Day != "" {
+					s.requests = mergeRequests(s.requests, []TickRequest{{last, b.Path}})
+				}
+			}
 		}
+		s.mu.Unlock()
 	}
 	s.Request(ctx, changed...)
 	return outcomes
-}
-
-// maxTickedWith limits the number of boxes remembered from days outside the
-// catalogue.
-const maxTickedWith = 1000
-
-// recordTickedWith records which boxes were ticked together with boxes of a
-// later day.
-func (s *Syncer) recordTickedWith(boxes []Copy) {
-	last := slices.MaxFunc(boxes, func(a, b Copy) int { return strings.Compare(a.Day, b.Day) })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range boxes {
-		if b.Day == last.Day || b.Day == "" {
-			continue
-		}
-		s.requests = mergeRequests(s.requests, []TickRequest{{last, b.Path}})
-		s.tickedWith = append(s.tickedWith, b)
-		if len(s.tickedWith) > maxTickedWith {
-			s.tickedWith = slices.Delete(s.tickedWith, 0, maxTickedWith/2)
-		}
-	}
 }
 
 // editDocument converts a document change to an edit of an existing file. If

@@ -19,16 +19,20 @@ func (s *Syncer) Start(ctx context.Context) error {
 
 // wasClockAhead reports whether the clock was ahead when files were last seen. In that
 // case the files of all days until now were too old to be kept.
-func (s *Syncer) wasClockAhead(r *Rules) bool {
+func (s *Syncer) wasClockAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.catalogue.Since > r.Last
+	return s.catalogue.Since > s.Rules().Last
 }
 
 func (s *Syncer) compareAll(ctx context.Context) error {
-	first := s.loadState()
+	s.loadState()
+	if s.wasClockAhead() {
+		s.mu.Lock()
+		s.catalogue, s.recordOnly = &Catalogue{}, true
+		s.mu.Unlock()
+	}
 	rules := s.Rules()
-	ahead := s.wasClockAhead(rules)
 	s.mu.Lock()
 	known := s.catalogue.clone()
 	s.mu.Unlock()
@@ -53,7 +57,7 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 			files = append(files, f)
 		}
 	}
-	if first {
+	if s.recordOnly {
 		s.mu.Lock()
 		s.catalogue.Update(files, nil, rules)
 		s.catalogue.Prune(rules.First)
@@ -67,35 +71,29 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ahead {
-		s.catalogue.Since, s.dirty = rules.First, s.Now()
-	}
-	s.started = true
+	s.started, s.recordOnly = true, false
 	s.wakeUpLocked()
 	return nil
 }
 
-// loadState loads the state saved by the last process and reports whether there
-// was none.
-func (s *Syncer) loadState() (first bool) {
+// loadState loads the state saved by the last process, once.
+func (s *Syncer) loadState() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.catalogue != nil {
-		return s.noSavedState && !s.started
+		return
 	}
-	s.attempts, s.ownWrites = map[string]*attempt{}, map[string]ownWrite{}
-	s.fulfilled, s.reverted = map[string]fulfilledRequests{}, map[string][]TickRequest{}
+	s.attempts = map[string]*attempt{}
 	var err error
 	s.catalogue, s.requests, err = readState(s.State, s.Root)
 	if s.Off && len(s.requests) > 0 {
 		s.requests, s.dirty = nil, s.Now()
 	}
 	if err == nil {
-		return false
+		return
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("cannot read the task state, only new changes are synchronized", "err", err)
 	}
-	s.catalogue, s.requests, s.noSavedState = &Catalogue{}, nil, true
-	return true
+	s.catalogue, s.requests, s.recordOnly = &Catalogue{}, nil, true
 }

@@ -43,9 +43,6 @@ const (
 	// saveAfter is the delay before observations are saved. Lost observations
 	// are simply made again.
 	saveAfter = 10 * time.Second
-	// staleReadTime is how long content from before the Syncer's own write may
-	// come from a read that started before the write.
-	staleReadTime = 2 * time.Second
 	// maxDebounce limits the debounce of files that change continuously, in
 	// multiples of Debounce.
 	maxDebounce = 10
@@ -92,23 +89,19 @@ type Syncer struct {
 
 	workMu sync.Mutex // held while reading, writing or saving
 
-	mu           sync.Mutex
-	wake         chan struct{}
-	started      bool
-	catalogue    *Catalogue
-	noSavedState bool          // the process started without a saved state
-	requests     []TickRequest // sorted
-	hints        map[string]bool
-	since        time.Time // time of the first hint
-	last         time.Time // time of the last hint
-	attempts     map[string]*attempt
-	ownWrites    map[string]ownWrite
-	fulfilled    map[string]fulfilledRequests // by the change's ID in the journal
-	reverted     map[string][]TickRequest     // by path: requests whose write was reverted
-	tickedWith   []Copy                       // boxes that a request ticked together with later ones
-	dirty        time.Time                    // since when there is unsaved state; zero if there is none
-	unsaved      error                        // error of the last save
-	retry        time.Time                    // earliest time of the next save after a failure
+	mu         sync.Mutex
+	wake       chan struct{}
+	started    bool
+	catalogue  *Catalogue
+	recordOnly bool          // the next comparison of all files acts on no completion
+	requests   []TickRequest // sorted
+	hints      map[string]bool
+	since      time.Time // time of the first hint
+	last       time.Time // time of the last hint
+	attempts   map[string]*attempt
+	dirty      time.Time // since when there is unsaved state; zero if there is none
+	unsaved    error     // error of the last save
+	retry      time.Time // earliest time of the next save after a failure
 }
 
 // An attempt is the result of the last attempt to write a file.
@@ -117,35 +110,6 @@ type attempt struct {
 	after   time.Time     // time of the next attempt
 	wait    time.Duration // backoff before the next attempt
 	refused bool          // the file cannot be written in its current state
-}
-
-// ownWrite records the content of a file before the Syncer's own write.
-type ownWrite struct {
-	before Digest
-	at     time.Time
-}
-
-// fulfilledRequests holds the requests for one file that a write fulfilled.
-type fulfilledRequests struct {
-	requests []TickRequest
-	at       time.Time
-}
-
-// Reverted restores the requests of a write that was reverted because the user
-// saved the file at the same moment. It ignores the changes of others. It may be
-// called while the Syncer writes. See [vault.Writer.Reverted].
-func (s *Syncer) Reverted(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, ok := s.fulfilled[id]
-	if !ok {
-		return
-	}
-	path := t.requests[0].Path
-	delete(s.fulfilled, id)
-	s.reverted[path] = append(s.reverted[path], t.requests...)
-	s.hintLocked(path)
-	s.wakeUpLocked()
 }
 
 func (s *Syncer) debounceTime() time.Duration { return cmp.Or(s.Debounce, DefaultDebounce) }
@@ -275,7 +239,7 @@ func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	if !s.Started() {
 		return 0, false
 	}
-	if s.wasClockAhead(s.Rules()) && s.compareAll(ctx) != nil {
+	if s.wasClockAhead() && s.compareAll(ctx) != nil {
 		return 0, false
 	}
 	if paths := s.debouncedFiles(); len(paths) > 0 {

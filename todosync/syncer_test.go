@@ -267,37 +267,6 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t, before, third)
 		},
-		"a tick is taken back": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask)
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Minute)
-			d.wrote(t, before)
-			d.saveAsUser(before, openTask+"- more\n") // by a program that had the old file open
-			d.syncer.Reverted(d.written)
-			d.run(t, time.Hour)
-			d.wrote(t, before)
-		},
-		"a tick is taken back, and that is seen before it is told": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask)
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Minute)
-			d.saveAsUser(before, openTask+"- more\n")
-			d.run(t, time.Minute)
-			d.wrote(t, before)
-			d.syncer.Reverted(d.written)
-			d.run(t, time.Hour)
-			d.wrote(t, before)
-		},
-		"another change of the file is taken back": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask)
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Minute)
-			d.wrote(t, before)
-			d.saveAsUser(before, openTask)
-			d.syncer.Reverted("a change by another part of the program")
-			d.run(t, time.Hour)
-			d.wrote(t)
-		},
 		"the target is renamed within its day before the write": func(t *testing.T, d *disk) {
 			const renamed = "2026-02-04/renamed.md"
 			d.quiet = time.Minute
@@ -631,33 +600,6 @@ func TestSyncer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { f(t, begin(t)) })
 		})
 	}
-}
-
-// TestSyncerHindsight checks that a read from just before the Syncer's own
-// write does not affect later manual changes.
-func TestSyncerHindsight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDisk(t)
-		d.save(before, []byte(openTask))
-		d.save(today, []byte(openTask))
-		d.run(t, time.Hour)
-		d.saveAsUser(today, doneTask)
-		d.run(t, 1500*time.Millisecond)
-		d.wrote(t, before)
-		now := d.files[before]
-		d.save(before, []byte(openTask))
-		d.syncer.Request(t.Context(), before)
-		d.files[before] = now
-		d.run(t, time.Hour)
-		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Ticked {
-			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Ticked)
-		}
-		d.saveAsUser(before, openTask)
-		d.run(t, time.Hour)
-		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Unticked {
-			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Unticked)
-		}
-	})
 }
 
 // TestSyncerRequest checks that a request acts at once, even if its own file is

@@ -4,51 +4,25 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Digest identifies a text without revealing it. The zero digest stands for
-// the empty text.
-type Digest [12]byte
+// A Digest identifies a text or a file without revealing it. The empty digest stands
+// for the empty text.
+type Digest string
 
-func digestText(s string) (d Digest) {
-	if s != "" {
-		sum := sha256.Sum256([]byte(s))
-		copy(d[:], sum[:])
+func digestText(s string) Digest {
+	if s == "" {
+		return ""
 	}
-	return d
+	return HashDigest(sha256.Sum256([]byte(s)))
 }
 
 // HashDigest returns the digest of data with the given SHA-256.
-func HashDigest(sum [32]byte) Digest { return Digest(sum[:len(Digest{})]) }
-
-// MarshalText implements [encoding.TextMarshaler]. The text is base64, or empty
-// for the zero digest. The error is always nil.
-func (d Digest) MarshalText() ([]byte, error) {
-	if d == (Digest{}) {
-		return nil, nil
-	}
-	return base64.RawURLEncoding.AppendEncode(nil, d[:]), nil
-}
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It returns an error if
-// the text is not one of [Digest.MarshalText].
-func (d *Digest) UnmarshalText(text []byte) error {
-	*d = Digest{}
-	if len(text) == 0 {
-		return nil
-	}
-	b, err := base64.RawURLEncoding.AppendDecode(nil, text)
-	if err == nil && len(b) != len(d) {
-		err = fmt.Errorf("digest: %d bytes, expected %d", len(b), len(d))
-	}
-	copy(d[:], b)
-	return err
-}
+func HashDigest(sum [32]byte) Digest { return Digest(base64.RawURLEncoding.EncodeToString(sum[:12])) }
 
 // A Section is the kind of section that contains a task.
 type Section uint8
@@ -77,8 +51,8 @@ func (s State) isDone() bool { return s == Done || s == Ticked }
 // A Box is a task in a file, in the form used for comparison.
 type Box struct {
 	ID       string  `json:"id,omitempty"`
-	Text     Digest  `json:"text,omitzero"`  // normalised
-	Under    Digest  `json:"under,omitzero"` // the enclosing list item
+	Text     Digest  `json:"text,omitempty"`  // normalised
+	Under    Digest  `json:"under,omitempty"` // the enclosing list item
 	Section  Section `json:"section,omitempty"`
 	Owner    string  `json:"owner,omitempty"` // owner key of a [memory.Partition]
 	Private  bool    `json:"private,omitempty"`
@@ -215,7 +189,7 @@ func (r *Rules) Same(a, b *Copy) bool { return r.matchBoxes(a, b) != different }
 // A long-term task requires the same id and the same subject.
 func (r *Rules) matchBoxes(a, b *Copy) matchKind {
 	sameID := a.ID != "" && a.ID == b.ID
-	sameText := a.Section == b.Section && a.Text == b.Text && a.Under == b.Under && a.Text != Digest{}
+	sameText := a.Section == b.Section && a.Text == b.Text && a.Under == b.Under && a.Text != ""
 	longterm := a.Day == "" || b.Day == ""
 	switch {
 	case !sameID && (!sameText || longterm), a.NoCopies, b.NoCopies, !absentOrEqual(a.Contact, b.Contact):

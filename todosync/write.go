@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"time"
 
@@ -106,10 +105,6 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 			}
 		}
 		s.mu.Lock()
-		now := s.Now()
-		s.ownWrites[path] = ownWrite{before.Hash, now}
-		maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
-		s.fulfilled[written.ID] = fulfilledRequests{requests, now} // in case the write is reverted
 		s.recordFilesLocked([]*File{after}, rules)
 		s.dirty = s.Now()
 		s.mu.Unlock()
@@ -118,9 +113,6 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 	s.dropRequests(path)
 	return written.ID, ticked, nil
 }
-
-// revertWindow is well above the time within which a write may be reverted.
-const revertWindow = time.Hour
 
 // errChanged is the error of tick if the file has no box to tick: the user has
 // saved it since it was last read, or is saving it.
@@ -151,7 +143,6 @@ func (s *Syncer) recordAttempt(path string, err error) {
 	if err == nil {
 		return
 	}
-	other := errors.Is(err, errChanged) || errors.Is(err, fs.ErrNotExist)
 	refused, isRefused := errors.AsType[*vault.RefusedError](err)
 	later, isLater := errors.AsType[*vault.WaitError](err)
 	s.mu.Lock()
@@ -162,14 +153,14 @@ func (s *Syncer) recordAttempt(path string, err error) {
 		s.attempts[path] = a
 	}
 	a.wait = min(max(2*a.wait, minWait), maxWait)
-	first, wait := a.reason == "", a.wait
+	first, wait, unexpected := a.reason == "", a.wait, false
 	a.refused = isRefused
 	switch {
 	case isRefused:
-		wait, a.reason = maxWait, refused.Reason // the cause may lie outside the file, so try again
+		wait, a.reason, unexpected = maxWait, refused.Reason, true // the cause may lie outside the file, so try again
 	case isLater:
 		wait, a.reason = max(later.For, minWait/10), later.Reason // the error contains the time
-	case other:
+	case errors.Is(err, errChanged), errors.Is(err, fs.ErrNotExist):
 		// The next read decides whether the requests still stand. A file that was
 		// briefly moved away may return unchanged.
 		a.reason = errChanged.Error()
@@ -180,11 +171,10 @@ func (s *Syncer) recordAttempt(path string, err error) {
 	case errors.Is(err, vault.ErrBusy):
 		a.reason = vault.ErrBusy.Error()
 	default:
-		a.reason = err.Error()
+		a.reason, unexpected = err.Error(), true
 	}
 	a.after = s.Now().Add(wait)
-	if expected := isLater || other || errors.Is(err, vault.ErrOff) ||
-		errors.Is(err, vault.ErrBusy); first && !expected {
+	if first && unexpected {
 		s.Logger.Warn("cannot tick a task", "path", path, "err", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +39,6 @@ func onCall(w *Writer, call string, after bool, do func()) {
 func TestLateWriter(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
 	w.Vault.noLeases = true
-	var takenBack []string
-	w.Reverted = func(id string) { takenBack = append(takenBack, id) }
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
@@ -71,8 +68,8 @@ func TestLateWriter(t *testing.T) {
 	if _, err := w.Journal.Get(got.ID); !errors.Is(err, journal.ErrNoRecord) {
 		t.Errorf("the journal has what was taken back: %v", err)
 	}
-	if s := w.Status(); s.LostRaces != 1 || !slices.Equal(takenBack, []string{got.ID}) {
-		t.Errorf("%+v; taken back: %q", s, takenBack)
+	if s := w.Status(); s.LostRaces != 1 {
+		t.Errorf("%+v", s)
 	}
 	// At the end, Run makes the remaining first rechecks.
 	end()
@@ -169,18 +166,15 @@ func TestOpenForWriting(t *testing.T) {
 // back, even without leases.
 func TestOpenedWhileInPlace(t *testing.T) {
 	for _, test := range []struct {
-		call     string // after which the other program saves
-		want     string
-		reverted int // changes reverted after Write recorded them as made
+		call string // after which the other program saves
+		want string
 	}{
-		{"exchange", "new and one", 0}, // the change is made again
-		{"sync directory", "old and one", 1},
+		{"exchange", "new and one"}, // the change is made again
+		{"sync directory", "old and one"},
 	} {
 		t.Run(test.call, func(t *testing.T) {
 			w := newWriter(t, map[string]string{"d/a.md": "old"})
 			w.Vault.noLeases, w.recheckDelay = true, time.Millisecond
-			reverted := 0
-			w.Reverted = func(string) { reverted++ }
 			name := filepath.Join(w.Vault.Dir, "d/a.md")
 			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 			must(t, err)
@@ -213,8 +207,8 @@ func TestOpenedWhileInPlace(t *testing.T) {
 			_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
 			must(t, err)
 			kept := w.Status().ConflictCopies
-			if len(kept) != 1 || reverted != test.reverted {
-				t.Fatalf("%d reverted; kept: %q", reverted, kept)
+			if len(kept) != 1 {
+				t.Fatalf("kept: %q", kept)
 			}
 			wantFiles(t, w, map[string]string{"d/a.md": test.want, kept[0]: "new and late"})
 			w.dropRemovedCopies()

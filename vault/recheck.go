@@ -31,9 +31,6 @@ func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happe
 	}
 	if made && !happened {
 		w.countLostRace(r.Path)
-		if w.Reverted != nil {
-			w.Reverted(r.ID)
-		}
 	}
 	if err == nil {
 		err = w.closeRecord(r, made, happened)

@@ -73,11 +73,6 @@ type Writer struct {
 	MaxChangesPerMinute int
 	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
-	// Reverted, if not nil, is called with the ID of a change that Write
-	// reported as made and that is reverted: a program that had the old file
-	// open wrote to it afterwards, and that version is in place again. Reverted
-	// must not call the Writer.
-	Reverted func(id string)
 
 	once      sync.Once
 	semaphore chan struct{} // one operation at a time

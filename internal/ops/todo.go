@@ -208,7 +208,7 @@ func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
 		by   selection
 		keep func(*taskCopy) bool
 	}{
-		{text != todosync.Digest{}, byText, func(t *taskCopy) bool { return t.Text == text }},
+		{text != "", byText, func(t *taskCopy) bool { return t.Text == text }},
 		{from > 0, byPlace, func(t *taskCopy) bool {
 			return t.place.Path == file && from <= t.place.Line && t.place.Line <= max(from, to)
 		}},

@@ -24,7 +24,6 @@ func (d *daemon) openTodos() {
 		d.todos.AppendOnly = func(path string) bool { return d.pipeline.layout.Place(path).Kind == memory.Daily }
 	}
 	d.pipeline.todos = d.todos
-	d.writer.Reverted = d.todos.Reverted
 }
 
 // taskFiles loads files from documents, and distinguishes a deleted file from one
