@@ -110,7 +110,7 @@ type Hit struct {
 	SupersededBy *Place    `json:"superseded_by,omitempty"` // readable entry that replaces this one
 	Missing      []string  `json:"missing,omitempty"`       // words of the query that the entry lacks, for queries of up to 12 words
 	Partial      []string  `json:"partial,omitempty"`       // those of them of which it contains parts, such as the use of useReducer
-	More         int       `json:"more,omitempty"`          // grouped by file: other entries of the file that match
+	More         int       `json:"more,omitempty"`          // other entries of the file that match, if the file is one hit
 	Stale        bool      `json:"stale,omitempty"`         // the file cannot be read: this is its last known content
 	Why          *Why      `json:"why,omitempty"`           // with explain
 }
@@ -177,8 +177,8 @@ func (a *SearchAnswer) more(t *Text) string {
 	shown, _ := strconv.Atoi(t.given("offset")) // a missing offset is zero
 	text := fmt.Sprintf("%d of %s", shown+len(a.Hits), Plural(a.Files, "file"))
 	if t.given("group") != "file" {
-		for _, h := range a.Hits { // entries with equal text are one hit
-			shown += 1 + len(h.AlsoAt)
+		for _, h := range a.Hits { // entries with equal text, or of one note, are one hit
+			shown += 1 + len(h.AlsoAt) + h.More
 		}
 		text = fmt.Sprintf("%d of %s", shown, Plural(a.Total, "entry"))
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // compare orders candidates by rank. The order is total: number of phrases,
@@ -90,8 +92,8 @@ type fold struct {
 }
 
 // foldCandidates returns the candidates of the page. Of several entries with
-// equal text the page contains only the best. If the query groups by file, it also
-// contains only the best of each file whose text is in no better hit.
+// equal text the page contains only the best. Of a file that is one hit, it contains only
+// the best whose text is in no better hit.
 func (s *search) foldCandidates(offset, limit int) (f fold) {
 	want := offset + limit
 	for n := 2*want + 32; ; n *= 2 {
@@ -101,7 +103,7 @@ func (s *search) foldCandidates(offset, limit int) (f fold) {
 		dups, files := make(map[uint64]bool), make(map[uint32]bool)
 		for _, c := range top {
 			d := s.dupHash(c)
-			if dups[d] || s.query.ByFile && files[c.variant] {
+			if dups[d] || s.grouped(c) && files[c.variant] {
 				continue
 			}
 			dups[d], files[c.variant] = true, true
@@ -121,6 +123,13 @@ func (s *search) foldCandidates(offset, limit int) (f fold) {
 	return f
 }
 
+// grouped reports whether the file of a candidate is one hit: if the query groups by
+// file, and among the newest entries for a note whose entries have no times of their own.
+func (s *search) grouped(c candidate) bool {
+	r := s.table.rows.at(c.variant)
+	return s.query.ByFile || s.query.Mode == Recent && r.kind == memory.Note && r.oldest == r.newest
+}
+
 // countOthers adds the candidates that the hits of a page stand for.
 func (s *search) countOthers(f *fold) {
 	chosen := make(map[uint64]entryKey)
@@ -131,7 +140,7 @@ func (s *search) countOthers(f *fold) {
 		chosen[s.dupHash(c)] = c.entryKey
 		some |= 1 << (c.dup & 63)
 		dups.add(c.dup)
-		if s.query.ByFile {
+		if s.grouped(c) {
 			f.more[c.variant] = -1 // the hit itself
 			if a, _ := s.cellOf(c); a != nil {
 				a.onPage = true

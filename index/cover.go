@@ -85,7 +85,7 @@ func (s *search) computeCover(k entryKey, doc *memory.Document, e *memory.Entry)
 	}
 	add(e.Type)
 	for i := range s.dates.periods {
-		if n := &s.dates.periods[i]; n.contains(s.entryAt(k).time) {
+		if n := &s.dates.periods[i]; n.contains(s.entryAt(k).time) && !s.copied(k.variant) {
 			add(n.term)
 		}
 	}

@@ -92,7 +92,7 @@ func (s *search) scoreDates() {
 		var found []int32
 		for number, v := range s.table.variants.all() {
 			r := s.table.rows.at(number)
-			if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) {
+			if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
 				continue
 			}
 			before := len(s.list)
@@ -127,11 +127,11 @@ func (s *search) scoreDates() {
 	}
 }
 
-func (s *search) dateFactor(e *entry) float64 {
+func (s *search) dateFactor(variant uint32, e *entry) float64 {
 	f := 1.0
 	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {
-		case e.time == noTime:
+		case e.time == noTime, s.copied(variant):
 		case inside && n.isDay:
 			f = max(f, tuning.day)
 		case inside:

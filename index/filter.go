@@ -16,10 +16,11 @@ import (
 // each record.
 type preparedFilter struct {
 	*Filter
-	view  memory.View
-	set   entrySet // entries that pass the conditions on postings; nil if all pass
-	since int64
-	until int64
+	view   memory.View
+	copied func(variant uint32) bool
+	set    entrySet // entries that pass the conditions on postings; nil if all pass
+	since  int64
+	until  int64
 }
 
 // An entrySet is a set of entries: one bit for each slot, by block number.
@@ -86,7 +87,7 @@ func (f *Filter) conditions() (all [][]string) {
 
 func (s *search) prepareFilter(excluded []qterm) {
 	f := &s.query.Filter
-	v := &preparedFilter{Filter: f, view: s.view, since: noTime, until: forever}
+	v := &preparedFilter{Filter: f, view: s.view, copied: s.copied, since: noTime, until: forever}
 	if !f.Since.IsZero() {
 		v.since = f.Since.UnixNano()
 	}
@@ -125,7 +126,7 @@ func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
 	r := t.rows.at(n)
 	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
 		r.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) ||
-		r.newest < v.since || r.oldest > v.until {
+		r.newest < v.since || r.oldest > v.until || v.since != noTime && v.copied(n) {
 		return false, false
 	}
 	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.passesFile(t.variantAt(n).file) {

@@ -241,7 +241,7 @@ func (s *search) meaningScores(all []candidate) []float64 {
 		if int(c.entry)+1 < len(entries) {
 			score += tuning.near * own(entryKey{c.variant, c.entry + 1})
 		}
-		scores[i] = score * s.dateFactor(&entries[c.entry]) * s.weightOf(c.variant)
+		scores[i] = score * s.dateFactor(c.variant, &entries[c.entry]) * s.weightOf(c.variant)
 	}
 	return scores
 }

@@ -38,7 +38,10 @@ func (s *search) buildHits(res *Result) {
 			continue // the entry has changed
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
-		if t := s.entryAt(c.entryKey).time; t != noTime && t != e.Time.UnixNano() { // see [file.setWritten]
+		switch t := s.entryAt(c.entryKey).time; {
+		case s.copied(c.variant):
+			h.Time = time.Time{}
+		case t != noTime && t != e.Time.UnixNano(): // see [file.setWritten]
 			h.Time = time.Unix(0, t)
 		}
 		has := make(map[string]bool, len(s.words.terms))

@@ -43,7 +43,7 @@ func (s *search) eachMatch(choose choice, yield func(candidate)) {
 	}
 	q := s.query
 	timed := func(c candidate) {
-		if s.entryAt(c.entryKey).time != noTime {
+		if s.entryAt(c.entryKey).time != noTime && !s.copied(c.variant) {
 			yield(c)
 		}
 	}
@@ -59,6 +59,29 @@ func (s *search) eachMatch(choose choice, yield func(candidate)) {
 		// newest first.
 		s.eachFiltered(timed)
 	}
+}
+
+// manyFiles is the number of files that were copied, cloned or unpacked if they were
+// saved in one minute.
+const manyFiles = 50
+
+// copied reports whether the only time of the entries of a variant is that of a copy. It
+// counts readable files only, so it reveals nothing about others.
+func (s *search) copied(number uint32) bool {
+	minute := s.table.rows.at(number).minute
+	if minute == 0 {
+		return false
+	}
+	many, known := s.minutes[minute]
+	if !known {
+		n := 0
+		for _, p := range s.readable.partitions {
+			n += s.table.minutes.get(savedIn{p.Partition, minute})
+		}
+		many = n >= manyFiles
+		s.minutes[minute] = many
+	}
+	return many
 }
 
 // eachRanked yields each entry that contains some of the words, with its score
@@ -203,7 +226,7 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 	case q.Mode == Recent || len(s.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}
-	date := c.score * (s.dateFactor(e)*s.ownFactor(c.entryKey) - 1)
+	date := c.score * (s.dateFactor(c.variant, e)*s.ownFactor(c.entryKey) - 1)
 	recency := (c.score + date) * tuning.recency * freshness(q.AsOf.UnixNano(), e.time)
 	return c.score + date + recency, Why{Date: date, Recency: recency}
 }

@@ -14,7 +14,7 @@ type Mode uint8
 const (
 	Relevance Mode = iota // BM25 with context, the default
 	Overlap               // exact token overlap, recency and importance
-	Recent                // newest first; a text only filters
+	Recent                // newest first, a note without times of entries once; a text only filters
 )
 
 // A Query describes a search. The zero Query has no hits.
@@ -75,7 +75,7 @@ type Hit struct {
 	Successor  *Ref     // readable entry that supersedes it, or nil
 	Missing    []string // words of the query that the entry lacks
 	Partial    []string // those of them of which it has a part
-	More       int      // with Query.ByFile: other entries of the file that match
+	More       int      // other entries of the file that match, if the file is one hit
 	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
 	Close      bool     // with Query.Cover and Query.Nearest: few readable entries are as similar to the query
 	Why        *Why     // with Query.Explain

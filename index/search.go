@@ -25,6 +25,8 @@ type search struct {
 	source    Source
 	documents map[*file]*memory.Document // read so far; nil for a file that does not exist
 
+	minutes map[int64]bool // see [search.copied]
+
 	words    words // of the query, with corrections
 	readable readable
 	dates    queryDates
@@ -168,7 +170,7 @@ func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store =
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
 	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a, scores: acquireScores(),
-		documents: make(map[*file]*memory.Document)}
+		documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
 	for _, p := range view.Partitions() {
 		part := t.partitions[p]
 		if part == nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -26,7 +27,15 @@ type table struct {
 	partitions   map[memory.Partition]*partitionStats
 	successors   shards[uint64, []successor] // by the hash of the id that they supersede
 	texts        shards[TextRef, []entryKey] // entries by their embedded text
+	minutes      shards[savedIn, int]        // number of variants
 	entries      int
+}
+
+// A savedIn is a minute in which a file of a partition was saved. Its entries have no
+// times of their own.
+type savedIn struct {
+	memory.Partition
+	minute int64 // since 1970
 }
 
 // A ref identifies the variant of a block.
@@ -48,6 +57,7 @@ type row struct {
 	entries, length uint32
 	kind            memory.Kind
 	oldest, newest  int64   // range of the times of the entries
+	minute          int64   // in which the file was saved, if the entries have no other times, or 0
 	importance      float64 // maximum of the entries, or zero
 }
 
@@ -56,6 +66,9 @@ func rowOf(p *variant) row {
 	for i := range p.entries {
 		r.oldest, r.newest = min(r.oldest, p.entries[i].time), max(r.newest, p.entries[i].time)
 		r.importance = max(r.importance, p.important.at(i))
+	}
+	if r.oldest == r.newest && r.newest == p.file.written {
+		r.minute = r.newest / int64(time.Minute)
 	}
 	return r
 }
@@ -95,6 +108,7 @@ func newTable() *table {
 	return &table{
 		files: newShards[string, *file](), partitions: make(map[memory.Partition]*partitionStats),
 		successors: newShards[uint64, []successor](), texts: newShards[TextRef, []entryKey](),
+		minutes: newShards[savedIn, int](),
 	}
 }
 
@@ -106,7 +120,7 @@ func (t *table) edit() *table {
 		variants: t.variants.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
 		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
 		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: t.texts.clone(),
-		entries: t.entries,
+		minutes: t.minutes.clone(), entries: t.entries,
 	}
 }
 
@@ -192,6 +206,13 @@ func (t *table) countFile(f *file, sign int) {
 		before := t.texts.length
 		t.countTexts(p, sign)
 		s.texts += t.texts.length - before
+		if in := (savedIn{p.partition, t.rows.at(p.number).minute}); in.minute != 0 {
+			if n := t.minutes.get(in) + sign; n > 0 {
+				t.minutes.set(t.edition, in, n)
+			} else {
+				t.minutes.delete(t.edition, in)
+			}
+		}
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}

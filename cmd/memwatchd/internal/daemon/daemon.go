@@ -201,7 +201,7 @@ func (d *daemon) acquireLocks() error {
 }
 
 // documentVersion changes when the parser reads the same bytes differently.
-const documentVersion = 5
+const documentVersion = 6
 
 // indexVersion returns the configuration and the secret rules that decide how files
 // are interpreted. An index made with another version is rebuilt.

@@ -93,6 +93,7 @@ type files struct {
 	*vault.Vault // the memory directory
 	layout       *memory.Layout
 	roots        map[string]*root // by name
+	times        fileTimes
 }
 
 func (f *files) find(path string) (*vault.Vault, string) {
@@ -115,7 +116,8 @@ func (f *files) Observe(path string) (memory.Stamp, error) {
 }
 
 // Read is [vault.Vault.Read] for a file of the memory directory or of a root. It reads
-// nothing of a root that overlaps another directory.
+// nothing of a root that overlaps another directory. The time of change is the one at
+// which the content was written.
 func (f *files) Read(path string) (vault.File, error) {
 	if r, _ := f.layout.CutRoot(path); r != nil {
 		if err := f.roots[r.Name].disk.checkOverlap(); err != nil {
@@ -124,6 +126,9 @@ func (f *files) Read(path string) (vault.File, error) {
 	}
 	v, below := f.find(path)
 	file, err := v.Read(below)
+	if err == nil {
+		file.ModTime = f.times.written(v, file)
+	}
 	file.Path = path
 	return file, err
 }

@@ -92,7 +92,7 @@ var libraries = map[string][]string{
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "meaning", "term", "share"},
 	"net":                              {"service", "console", "ui", "ipc", "ipc/client", "llm", "outbound", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "outbound", "ui", "weaviate"},
-	"os/exec":                          {"service", "cli", "console", "setup", "doctor"},
+	"os/exec":                          {"daemon", "service", "cli", "console", "setup", "doctor"},
 	"testing":                          {"testkit"},
 }
 

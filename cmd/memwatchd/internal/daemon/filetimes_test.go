@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// TestFileTimes checks the time of the content of files: of its commit, or of the last
+// change. Settings of the repository run nothing.
+func TestFileTimes(t *testing.T) {
+	dir, trap := t.TempDir(), filepath.Join(t.TempDir(), "trap")
+	committed, copied := time.Unix(1700000000, 0), time.Now().Truncate(time.Minute)
+	f := &files{Vault: &vault.Vault{Dir: dir}, layout: &memory.Layout{}}
+	write := func(name, text string, at time.Time) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a"}, args...)...)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("GIT_AUTHOR_DATE=%d +0000", committed.Unix()))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	check := func(want map[string]time.Time) {
+		t.Helper()
+		for name, at := range want {
+			if file, err := f.Read(name); err != nil || !file.ModTime.Equal(at) {
+				t.Errorf("%s: %v, %v, want %v", name, file.ModTime, err, at)
+			}
+		}
+	}
+	write("a.md", "text", copied)
+	check(map[string]time.Time{"a.md": copied})
+	git("init", "-q")
+	write("b.md", "text", copied)
+	write("tést \"quoted\".md", "text", copied)
+	write("early.md", "text", committed.Add(-time.Hour))
+	git("add", "tést \"quoted\".md", "a.md", "b.md", "early.md")
+	git("commit", "-qm", "a")
+	write("b.md", "changed later", copied.Add(time.Hour))
+	if err := os.WriteFile(trap, []byte("#!/bin/sh\ntouch '"+trap+".ran'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"core.fsmonitor", "gpg.program", "core.pager", "diff.external"} {
+		git("config", key, trap)
+	}
+	git("config", "log.showSignature", "true")
+	write("new.md", "text", copied)
+	f.times.expect(f.Vault, manyFiles)
+	check(map[string]time.Time{"tést \"quoted\".md": committed, "a.md": committed, "b.md": copied.Add(time.Hour),
+		"early.md": committed.Add(-time.Hour), "new.md": copied})
+	if _, err := os.Stat(trap + ".ran"); err == nil {
+		t.Error("git ran a program of the repository")
+	}
+}
