@@ -37,6 +37,7 @@ type description struct {
 	Platform platform `json:"-"`
 	Arch     string   `json:"-"` // of the platform
 	Dir      string   `json:"-"` // contains the files of a Linux package
+	Plugin   string   `json:"-"` // directory of a plugin
 }
 
 // describe returns the description of the release. The program must have been

@@ -168,24 +168,3 @@ func (m *maker) descriptions(d *description) ([]file, error) {
 	script[0].data = bytes.Replace(script[0].data, []byte("@VERSION@"), []byte(d.Version), 1)
 	return append(files, script...), nil
 }
-
-// plugins returns the archive of the plugins of agents: the contents of the
-// branch from which the agents install them.
-func (m *maker) plugins(d *description) (file, error) {
-	files, err := m.render(d, "plugins", "")
-	if err != nil {
-		return file{}, err
-	}
-	for i := range files {
-		files[i].name = strings.TrimPrefix(files[i].name, "/")
-	}
-	for _, plugin := range []string{"claude-code", "codex", "agent-plugin"} {
-		skill, err := tree(filepath.Join(m.source, "cmd/memwatchd/internal/agents/skill.md"), plugin+"/skills/memwatchd/SKILL.md")
-		if err != nil {
-			return file{}, err
-		}
-		files = append(files, skill...)
-	}
-	packed, err := archive("plugins", files, m.when)
-	return file{name: fmt.Sprintf("%s-%s-plugins.tar.gz", program, d.Version), data: packed}, err
-}

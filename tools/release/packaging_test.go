@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -83,60 +80,6 @@ func TestInstallScript(t *testing.T) {
 	if files, err := tree(prefix, ""); err != nil || len(files) > 0 {
 		t.Errorf("%d files are left, %v", len(files), err)
 	}
-}
-
-// TestPluginHooks checks that the plugins run the hooks that the program itself
-// installs, with the same limits.
-func TestPluginHooks(t *testing.T) {
-	built := filepath.Join(t.TempDir(), program)
-	if _, err := output("../..", []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", built, "./cmd/memwatchd"); err != nil {
-		t.Fatal(err)
-	}
-	for agent, settings := range map[string]string{
-		"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json",
-	} {
-		home := t.TempDir()
-		env := []string{"HOME=" + home, "XDG_CONFIG_HOME=", "CLAUDE_CONFIG_DIR=", "CODEX_HOME=", "GEMINI_CLI_HOME=",
-			"PATH=" + filepath.Dir(built) + ":" + os.Getenv("PATH")}
-		if _, err := output(home, env, built, "hook", "install", "--agent", agent, "--program", program, "--write"); err != nil {
-			t.Fatal(err)
-		}
-		installed, plugin := hooksOf(t, filepath.Join(home, settings)), hooksOf(t, filepath.Join("../../packaging/plugins", agent, "hooks/hooks.json"))
-		if !maps.Equal(installed, plugin) {
-			t.Errorf("%s: the plugin runs\n%v\nthe program installs\n%v", agent, plugin, installed)
-		}
-	}
-}
-
-// hookRE matches the command of a hook within the shell command that looks for
-// the program first.
-var hookRE = regexp.MustCompile(`memwatchd hook [a-z-]+( --agent [a-z]+)?`)
-
-// hooksOf returns the command and the limit of each event in a file.
-func hooksOf(t *testing.T, path string) map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var settings struct {
-		Hooks map[string][]struct {
-			Hooks []struct {
-				Command string
-				Timeout int
-			}
-		}
-	}
-	if err := json.Unmarshal(data, &settings); err != nil {
-		t.Fatal(err)
-	}
-	hooks := map[string]string{}
-	for event, groups := range settings.Hooks {
-		for _, h := range groups[0].Hooks {
-			hooks[event] = fmt.Sprintf("%s, %d", hookRE.FindString(h.Command), h.Timeout)
-		}
-	}
-	return hooks
 }
 
 func write(t *testing.T, path string, data []byte) {
