@@ -178,13 +178,18 @@ demo: ## update docs/demo.svg
 	$(GO) test ./cmd/memwatchd/internal/e2e -count=1 -run '^TestPagesDemo$$' -update
 
 # Build the packages of a release for linux and darwin, and their checksums, in
-# dist/. make dist-check builds them twice, the second time without caches, and
-# compares them; it takes half an hour on two cores.
+# dist/. make dist-check builds them twice, the second time without caches, compares
+# them, and installs each, as far as the programs for that are there (debootstrap and
+# root, rpm, npm); it takes half an hour on two cores. PREVIOUS is a directory with the
+# release before, to upgrade from.
+PREVIOUS ?=
+
 dist: ## build the packages of a release in dist/
 	cd tools/release && $(GO) run . -out ../../dist
 
-dist-check: ## build the packages twice and compare them
-	cd tools/release && $(GO) run . -check
+dist-check: ## build the packages twice, compare and install them
+	cd tools/release && $(GO) run . -check -out ../../dist && \
+	$(GO) test . -count=1 -v -run '^TestDist$$' -timeout 1h -dist ../../dist -previous '$(abspath $(PREVIOUS))'
 
 clean: ## remove ./memwatchd
 	rm -f memwatchd

@@ -23,7 +23,7 @@ func main() {
 	log.SetPrefix("release: ")
 	out := flag.String("out", "../../dist", "directory to write to; an earlier release in it is removed")
 	check := flag.Bool("check", false,
-		"make everything twice, in different places and from nothing, and compare; nothing is written")
+		"make everything twice, in different places and from nothing, and compare, before writing")
 	repository := flag.String("repository", "../..", "what is released: the commit that is checked out there")
 	vendor := flag.Bool("vendorhash", false, "print the hash of the modules for flake.nix; nothing is written")
 	flag.Parse()
@@ -38,7 +38,8 @@ func main() {
 	files, err := made(*repository, "release-", false)
 	if err == nil && *check {
 		err = checked(files, *repository)
-	} else if err == nil {
+	}
+	if err == nil {
 		err = written(files, *out)
 	}
 	if err != nil {
