@@ -8,19 +8,18 @@ import (
 
 // InvokedPath returns the path of this program by the name under which it was
 // called, for starting it later or from other programs. If that is a link, it
-// stays a link, which may later lead to a newer version.
+// stays a link, which may later lead to a newer version. Where there is no /proc, only
+// the name is known.
 func InvokedPath() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
+	path, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
 	}
-	if path, err := exec.LookPath(os.Args[0]); err == nil {
-		abs, err := filepath.Abs(path)
-		if err == nil && sameFile(abs, self) {
-			return abs, nil
-		}
+	self, selfErr := os.Executable()
+	if err == nil && (selfErr != nil || sameFile(path, self)) {
+		return path, nil
 	}
-	return self, nil
+	return self, selfErr
 }
 
 func sameFile(a, b string) bool {
