@@ -60,6 +60,7 @@ func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	}
 	others = append(others, console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
 	root := cli.NewRoot(g, others...)
+	hook.ReportWaiting(root, g)
 	cli.RejectGlobals(root)
 	return root
 }

@@ -296,8 +296,8 @@ func TestHookInput(t *testing.T) {
 	}
 }
 
-// TestRaceHookDaemon checks that a hook exits with status 0 and prints nothing
-// while the daemon is missing, stopped, slow or another program, without
+// TestRaceHookDaemon checks that a hook exits with status 0 and prints nothing, or what
+// waits to be saved, while the daemon is missing, stopped, slow or another program, without
 // waiting for an answer.
 func TestRaceHookDaemon(t *testing.T) {
 	t.Parallel()
@@ -307,7 +307,11 @@ func TestRaceHookDaemon(t *testing.T) {
 	silent := func(how string) {
 		t.Helper()
 		for _, e := range hook.Events {
-			if out, why := l.hook(e.Name, strings.NewReader(input)); out != "" || why == "" {
+			out, why := l.hook(e.Name, strings.NewReader(input))
+			if e.Name == "session-start" && strings.Contains(out, "Memory:Waiting") {
+				out = ""
+			}
+			if out != "" || why == "" {
 				t.Errorf("%s, with a daemon that is %s, prints %q, and says %q", e.Name, how, out, why)
 			}
 		}

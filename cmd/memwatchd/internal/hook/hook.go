@@ -206,6 +206,9 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 	if err == nil {
 		h.reportWarning()
 		started = started.Add(h.startDaemon(cmd.Context()))
+		if !h.saves {
+			limit -= TimeLimit / 8 // remains to print what there is without an answer
+		}
 		ctx, cancel := context.WithDeadline(cmd.Context(), started.Add(limit))
 		defer cancel()
 		err = do(ctx, h)

@@ -15,12 +15,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A spool is a private directory of requests that the daemon has not answered. Each
@@ -121,6 +126,43 @@ func (s spool) names() (names []string, err error) {
 		}
 	}
 	return names, err
+}
+
+// waiting returns the texts in the spool, one line each and each once, the newest last.
+func (s spool) waiting() (texts []string) {
+	names, _ := s.names()
+	seen := map[string]bool{"": true}
+	for _, name := range names {
+		requests, _ := readSpooled(filepath.Join(s.dir, name))
+		for _, r := range requests {
+			first, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
+			for _, text := range append(r.Bullets, first) {
+				if text = memory.CleanLine(text); !seen[text] {
+					seen[text] = true
+					texts = append(texts, text)
+				}
+			}
+		}
+	}
+	return texts
+}
+
+// ReportWaiting makes the command status of a program report the statements in the spool.
+func ReportWaiting(root *cobra.Command, g *cli.Globals) {
+	status, _, err := root.Find([]string{"status"})
+	if err != nil || status == root {
+		return
+	}
+	run := status.RunE
+	status.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, c, err := g.Connect(cmd); err == nil && !g.JSON {
+			if n := len(spoolOf(c).waiting()); n > 0 {
+				fmt.Fprintf(g.Stderr, "memwatchd: %s of hooks not saved yet: the start of the next session saves them once the daemon answers\n",
+					api.Plural(n, "statement"))
+			}
+		}
+		return run(cmd, args)
+	}
 }
 
 // deliver sends the requests of each file in order and then removes the file. If the
