@@ -16,7 +16,7 @@ import (
 func TestOverwritten(t *testing.T) {
 	t.Parallel()
 	const copied = "memory/%s.sync-conflict-20260205-120000-ABCDEFG.md"
-	l := startLive(t, t.TempDir(), "conflicts: {auto: \"off\"}\n")
+	l := startLive(t, t.TempDir(), "compactor: {host: another}\n")
 	read := func(path string) string {
 		text, err := os.ReadFile(l.path(path))
 		if err != nil {
