@@ -217,12 +217,17 @@ func statFields(pid string) []string {
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
+// StartsDaemon reports whether commands start a daemon with a configuration.
+func (g *Globals) StartsDaemon(c *config.Config) bool {
+	return g.Start != nil && g.Socket == "" && c.Daemon.Autostart && c.NamesDir
+}
+
 // ConnectOrStart is [Globals.Connect] with a client that starts a daemon if none
 // answers, provided that daemon.autostart is set and that the configuration or a
 // flag names the memory.
 func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Client, error) {
 	c, client, err := g.Connect(cmd)
-	if err == nil && g.Start != nil && g.Socket == "" && c.Daemon.Autostart && c.NamesDir {
+	if err == nil && g.StartsDaemon(c) {
 		var mu sync.Mutex
 		client.Start = func(ctx context.Context) error {
 			mu.Lock()

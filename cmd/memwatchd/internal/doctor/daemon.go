@@ -41,6 +41,8 @@ func inspectProcess(e *examination) (list findings) {
 	case errors.Is(e.statusErr, fs.ErrPermission):
 		list.add(problem, "Run the command as that user, or select your own daemon with --socket.", "", "%v",
 			e.statusErr)
+	case errors.Is(e.statusErr, client.ErrNoDaemon) && e.starts:
+		list.add(note, "The next command starts one.", "", "No daemon answers at %s.", e.socket)
 	case errors.Is(e.statusErr, client.ErrNoDaemon):
 		list.add(problem, "Start a daemon.", e.flags.Command("serve"), "No daemon answers at %s.", e.socket)
 	default:

@@ -18,7 +18,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -91,7 +90,6 @@ var inspections = []inspection{
 	{configGroup, "configuration", false, inspectConfig},
 	{configGroup, "in effect", true, inspectLoadedConfig},
 	{memoryGroup, "directory", true, inspectDirectory},
-	{memoryGroup, "sync", true, inspectSync},
 	{installGroup, "program", false, inspectProgram},
 	{installGroup, "service", true, inspectService},
 	{installGroup, "agents", false, inspectAgents},
@@ -112,7 +110,7 @@ type examination struct {
 	config    *config.Config // nil if it is not valid
 	configErr error
 	socket    string
-	now       time.Time
+	starts    bool // other commands start a daemon
 
 	answered  bool        // the daemon answered
 	status    *api.Status // nil if it did not, or on the socket of an agent
@@ -160,11 +158,11 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 // newExamination loads the configuration, and requests status and check from the
 // daemon.
 func newExamination(ctx context.Context, g *cli.Globals) *examination {
-	e := &examination{flags: g.Config, environ: os.Environ(), now: clock.Now()}
+	e := &examination{flags: g.Config, environ: os.Environ()}
 	e.config, e.configErr = config.Load(g.Config, e.environ)
 	e.socket = cmp.Or(g.Socket, client.DefaultSocket(g.Config.Name))
 	if e.config != nil {
-		e.socket = g.SocketOf(e.config)
+		e.socket, e.starts = g.SocketOf(e.config), g.StartsDaemon(e.config)
 	}
 	e.requestReports(ctx)
 	return e

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +61,10 @@ func TestJudgements(t *testing.T) {
 		{"process: forbidden",
 			inspectProcess(&examination{statusErr: fmt.Errorf("%w: %w", client.ErrNoDaemon, fs.ErrPermission)}),
 			[]string{"problem|permission|--socket"}},
+		{"process: none", inspectProcess(&examination{socket: "/s", statusErr: client.ErrNoDaemon}),
+			[]string{"problem|No daemon answers at /s|memwatchd serve"}},
+		{"process: none yet", inspectProcess(&examination{socket: "/s", statusErr: client.ErrNoDaemon, starts: true}),
+			[]string{"note|No daemon answers at /s|starts one"}},
 		{"process: error", inspectProcess(&examination{statusErr: errors.New("connection reset")}),
 			[]string{"problem|failed: connection reset"}},
 		{"process: slow", inspectProcess(&examination{socket: "/s", statusErr: context.DeadlineExceeded}),
@@ -232,35 +235,6 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// TestSyncTools finds tools by hidden names and by parts of a path.
-func TestSyncTools(t *testing.T) {
-	for _, c := range []struct {
-		path string // below a directory of the test
-		want string
-	}{
-		{"memory/.obsidian", ""},
-		{"memory/.stfolder", "Syncthing"},
-		{".stfolder", "Syncthing"},
-		{"memory/.sync_0123.db", "Nextcloud"},
-		{"Dropbox (Work)/memory/x", "Dropbox"},
-		{"OneDrive/memory/.stignore", "Syncthing, a cloud storage"},
-		{"dropbox-notes/x", ""},
-	} {
-		root := t.TempDir()
-		name := filepath.Join(root, c.path)
-		dir := filepath.Join(root, "memory")
-		if below := filepath.Dir(name); below != root {
-			dir = below
-		}
-		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(findSyncTools(dir), ", "); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.path, got, c.want)
-		}
-	}
-}
-
 // TestTimeLimit runs an inspection that hangs beside another.
 func TestTimeLimit(t *testing.T) {
 	hung := make(chan struct{})
@@ -269,7 +243,7 @@ func TestTimeLimit(t *testing.T) {
 	defer cancel()
 	got := new(examination).runInspections(ctx, []inspection{
 		{memoryGroup, "directory", false, func(*examination) findings { <-hung; return nil }},
-		{memoryGroup, "sync", true,
+		{memoryGroup, "other", true,
 			func(*examination) findings { panic("it needs a configuration") }},
 	})
 	compareFindings(t, got, []string{`warning|"directory" did not finish|Run the command again`})
