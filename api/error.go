@@ -119,8 +119,8 @@ func (e *Error) Rename(rename func(name string) string) *Error {
 }
 
 // Rename replaces the names in backquotes in a message, with the backquotes: commands, and
-// parameters and operations as in the table, which front ends have other names for. If
-// rename returns "", the name stays.
+// parameters and operations as in the table, with arguments, which front ends have other names
+// for. If rename returns "", the name stays.
 func Rename(text string, rename func(name string) string) string {
 	parts := strings.Split(text, "`")
 	for i := 1; i < len(parts)-1; i += 2 {

@@ -7,7 +7,7 @@ import (
 
 // HistoryRequest requests the earlier versions of a file, or the text of one of them.
 type HistoryRequest struct {
-	Path  string `json:"path" arg:"1" required:"true" complete:"path" doc:"file, or FILE@VERSION for the text of a version"`
+	Path  string `json:"path" arg:"1" need:"true" complete:"path" doc:"file, or FILE@VERSION for the text of a version"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of versions, 1 to 1000"`
 	Scope
 	For[HistoryAnswer]
@@ -51,7 +51,7 @@ func (a *HistoryAnswer) render(t *Text) {
 	if len(a.Versions) == 0 {
 		t.listNothing("no earlier version of %s is stored", a.Path)
 	} else {
-		t.hint("run `memwatchd history show %s@%s` to read a version, `memwatchd undo %s@%s` to restore it",
-			a.Path, a.Versions[0].Version, a.Path, a.Versions[0].Version)
+		version := a.Path + "@" + a.Versions[0].Version
+		t.hint("run `history %s` to read a version, `undo %s` to restore it", version, version)
 	}
 }

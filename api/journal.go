@@ -134,7 +134,7 @@ func (a *UndoAnswer) render(t *Text) {
 	t.printf("%s %s%s%s", Plural(len(a.Undone)-a.Refused, "change"), textIf(a.DryRun, "would be "), made,
 		andSome(a.Refused, "not"))
 	if by != "" && !a.Again {
-		t.hint("run `memwatchd undo %s` to redo them", by)
+		t.hint("run `undo %s` to redo them", by)
 	}
 	if a.Refused > 0 {
 		t.Failure = Plural(a.Refused, "change") + " cannot be undone"

@@ -297,7 +297,9 @@ func (t *Tool) rename(name string) string {
 	if t.hasParam(name) {
 		return ""
 	}
-	return toolOfOperation(name)
+	name, arguments, _ := strings.Cut(name, " ")
+	tool := toolOfOperation(name)
+	return tool + textIf(tool != "" && arguments != "", " with "+arguments)
 }
 
 // toolOfOperation returns the name of the tool for an operation, or "".

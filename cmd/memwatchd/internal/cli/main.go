@@ -167,10 +167,11 @@ func explainError(cmd *cobra.Command, err error, asJSON bool) error {
 // [api.Rename].
 func nameOnCommandLine(name string, flagOf func(string) string) string {
 	flag := flagOf(name)
-	if op, err := api.LookUp(name); err == nil && flag == "" && len(op.Commands) > 0 {
-		return "`memwatchd " + op.Commands[0].Words + "`"
+	word, arguments, command := strings.Cut(name, " ")
+	if op, err := api.LookUp(word); err == nil && flag == "" && len(op.Commands) > 0 {
+		return "`memwatchd " + op.Commands[0].Words + textIf(command, " "+arguments) + "`"
 	}
-	if strings.Contains(name, " ") { // a command
+	if command { // of a shell
 		return ""
 	}
 	return cmp.Or(flag, name)
