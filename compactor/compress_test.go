@@ -2,7 +2,6 @@ package compactor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -360,38 +359,6 @@ func TestEvidence(t *testing.T) {
 		} else if want := strings.ReplaceAll(missing, "2026-01-01/none.md", bad.piece); err.Error() != want && !strings.Contains(bad.piece, "://") {
 			t.Errorf("%+v: %v, not %s", bad, err, want)
 		}
-	}
-}
-
-// TestCompressEvidenceHolds checks that the evidence of summaries is readable
-// before and after the file moves.
-func TestCompressEvidenceHolds(t *testing.T) {
-	tr := treeOf(t, "testdata/compress/days.txtar")
-	plan, err := newCompress(tr).Plan(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(when string) {
-		for _, f := range plan.Files {
-			var dirs memory.Directories
-			view, err := dirs.View(memory.Scope{Subject: f.subject, Context: memory.Private})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range f.Lines {
-				if err := (&Evidence{Files: tr, Layout: tr.layout, View: view}).Check(l.Evidence); err != nil {
-					t.Errorf("%s, %s: %v", when, f.From, err)
-				}
-			}
-		}
-	}
-	check("before")
-	if _, err := newCompress(tr).Run(t.Context(), 0, false); err != nil {
-		t.Fatal(err)
-	}
-	check("after")
-	if data, err := json.Marshal(plan); err != nil || strings.Contains(string(data), "null") {
-		t.Errorf("plan: %s, %v", data, err)
 	}
 }
 

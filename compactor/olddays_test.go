@@ -61,47 +61,6 @@ func TestOldDaysMove(t *testing.T) {
 	}
 }
 
-// TestLinksFollowOldDays checks that links resolve to moved files, and from
-// moved files to others.
-func TestLinksFollowOldDays(t *testing.T) {
-	tr := treeOf(t, "testdata/olddays/days.txtar")
-	if _, err := oldDays(tr).Run(t.Context(), 0, false); err != nil {
-		t.Fatal(err)
-	}
-	for from, want := range map[string]string{
-		"MEMORY.md":                                    "_longterms/owner/_archive/2026-01-01/cli.md _longterms/owner/_archive/2026-01-01/2026-01-01.md",
-		"_longterms/owner/profile.md":                  "", // the session belongs to acct:42 and its link does not
-		"_longterms/acct_42/_index.md":                 "_longterms/acct_42/_archive/2026-01-01/work.md",
-		"_longterms/owner/_archive/2026-01-01/chat.md": "_longterms/owner/_archive/2026-01-01/cli.md",
-		"_longterms/owner/_archive/2026-02-02/last.md": "2026-02-03/first.md",
-	} {
-		switch from {
-		case "_longterms/acct_42/_index.md":
-			tr.files[from] = "- [work](memory/2026-01-01/work.md)\n"
-		case "_longterms/owner/_archive/2026-02-02/last.md":
-			tr.files[from] = "- [next](../2026-02-03/first.md)\n"
-		}
-		doc, err := tr.Load(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, e := range doc.Entries {
-			for _, l := range e.Links {
-				for _, p := range l.Paths {
-					if _, ok := tr.files[p]; ok {
-						got = append(got, p)
-						break
-					}
-				}
-			}
-		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("links of %s (-want +got):\n%s", from, diff)
-		}
-	}
-}
-
 // TestDaysByFormatStay checks that daily notes in the format of an Obsidian vault are
 // neither archived nor summarized.
 func TestDaysByFormatStay(t *testing.T) {

@@ -195,16 +195,6 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Minute)
 			d.is(t, before, doneTask)
 		},
-		"the same at the start": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask+"- [ ] More\n")
-			d.saveAsUser(today, doneTask)
-			d.run(t, 5*time.Second)
-			d.wrote(t)
-			d.boot(d.syncer.State)
-			d.unread[today], d.unread[before] = 2, 10
-			d.run(t, time.Minute)
-			d.wrote(t, before)
-		},
 		"in one write": func(t *testing.T, d *disk) {
 			d.save(before, []byte("## Tasks\n- [ ] One\n- [ ] Two\n"))
 			d.run(t, time.Minute)
@@ -267,17 +257,6 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t, before, third)
 		},
-		"the target is renamed within its day before the write": func(t *testing.T, d *disk) {
-			const renamed = "2026-02-04/renamed.md"
-			d.quiet = time.Minute
-			d.saveAsUser(before, openTask)
-			d.saveAsUser(today, doneTask)
-			d.run(t, 30*time.Second)
-			d.saveAsUser(before, "")
-			d.saveAsUser(renamed, openTask)
-			d.run(t, time.Hour)
-			d.wrote(t, renamed)
-		},
 		"the target is moved away for the moment of the write": func(t *testing.T, d *disk) {
 			d.saveAsUser(before, openTask)
 			d.locked[before] = fs.ErrNotExist
@@ -293,32 +272,12 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
-		"the target is removed, and comes back": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask+"- [ ] More\n")
-			d.saveAsUser(today, doneTask)
-			d.run(t, 5*time.Second)
-			d.saveAsUser(before, "")
-			d.run(t, time.Hour)
-			d.saveAsUser(before, openTask)
-			d.run(t, time.Hour)
-			d.wrote(t)
-		},
 		"the target is removed for a while": func(t *testing.T, d *disk) {
 			d.saveAsUser(before, openTask+"- [ ] More\n")
 			d.saveAsUser(today, doneTask)
 			d.run(t, 3*time.Second)
 			d.saveAsUser(before, "")
 			d.run(t, 3*time.Second)
-			d.saveAsUser(before, openTask)
-			d.run(t, time.Hour)
-			d.wrote(t)
-		},
-		"the target is edited so that nothing fits": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask+"- [ ] More\n")
-			d.saveAsUser(today, doneTask)
-			d.run(t, 5*time.Second)
-			d.saveAsUser(before, "## Tasks\n- [ ] Call Bob's sister\n")
-			d.run(t, time.Hour)
 			d.saveAsUser(before, openTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
@@ -354,15 +313,6 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 			d.is(t, before, "Words\n\n"+doneTask)
-		},
-		"the day of the source is renamed": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask+"- [ ] More\n")
-			d.saveAsUser(today, doneTask)
-			d.run(t, 5*time.Second)
-			d.saveAsUser(today, "")
-			d.saveAsUser("2026-02-05/b.md", doneTask)
-			d.run(t, time.Hour)
-			d.wrote(t, before)
 		},
 		"the day of the target is renamed": func(t *testing.T, d *disk) {
 			d.saveAsUser(today, doneTask)
@@ -417,22 +367,6 @@ func TestSyncer(t *testing.T) {
 			d.saveAsUser("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
-		},
-		"the state is that of another directory": func(t *testing.T, d *disk) {
-			d.save(today, []byte(doneTask))
-			d.boot(d.syncer.State)
-			d.syncer.Root = "/elsewhere"
-			d.run(t, time.Hour)
-			d.wrote(t)
-		},
-		"the state is damaged": func(t *testing.T, d *disk) {
-			if err := state.Write(d.syncer.State, []byte(`{"version":1,"files":[null]}`)); err != nil {
-				t.Fatal(err)
-			}
-			d.save(today, []byte(doneTask))
-			d.boot(d.syncer.State)
-			d.run(t, time.Hour)
-			d.wrote(t)
 		},
 		"a crash after the write": func(t *testing.T, d *disk) {
 			d.saveAsUser("2026-02-03/c.md", openTask)
@@ -489,15 +423,6 @@ func TestSyncer(t *testing.T) {
 			d.run(t, 10*time.Minute)
 			d.wrote(t, before)
 		},
-		"refused until the directory changes": func(t *testing.T, d *disk) {
-			d.locked[before] = &vault.RefusedError{Path: before, Reason: "its directory cannot be written"}
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Hour)
-			d.wrote(t)
-			delete(d.locked, before) // without an event of the file
-			d.run(t, 10*time.Minute)
-			d.wrote(t, before)
-		},
 		"turned off": func(t *testing.T, d *disk) {
 			d.boot(d.syncer.State)
 			d.syncer.Off = true
@@ -505,17 +430,6 @@ func TestSyncer(t *testing.T) {
 			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.boot(d.syncer.State) // enabled again
-			d.run(t, time.Hour)
-			d.wrote(t)
-		},
-		"turned off while it waits": func(t *testing.T, d *disk) {
-			d.saveAsUser(before, openTask+"- [ ] More\n")
-			d.saveAsUser(today, doneTask)
-			d.run(t, 5*time.Second)
-			d.boot(d.syncer.State)
-			d.syncer.Off = true
-			d.run(t, time.Hour)
-			d.boot(d.syncer.State)
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},

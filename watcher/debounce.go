@@ -52,7 +52,6 @@ type batch struct {
 	reason  Reason
 	paths   []string
 	items   []*pendingPath // the entries of paths
-	again   int            // paths that have changed since, and are pending too
 	started uint64         // sequence number of the last mark before the delivery
 }
 
@@ -110,9 +109,8 @@ func (s *debouncer) run(ctx context.Context, in <-chan []hint) {
 		s.publishPending()
 		s.completeBarriers()
 		if next != nil {
-			delivered := *next // the original counts paths that change again
 			go func() {
-				retry, err := s.deliver(ctx, delivered)
+				retry, err := s.deliver(ctx, *next)
 				results <- func() { s.finishDelivery(time.Now(), retry, err) }
 			}()
 		}
@@ -161,9 +159,6 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 		}
 	case m.reason == Scan:
 		if e := s.byPath[m.path]; e == nil {
-			if !s.scanned.has(m.path) {
-				s.countAgain(m.path)
-			}
 			s.scanned.add(m.path, s.seq)
 		} else {
 			s.mergeScanned(now, e, Scan, s.seq)
@@ -189,19 +184,8 @@ func (s *debouncer) ensurePath(path string, seq uint64) *pendingPath {
 	if e == nil {
 		e = &pendingPath{path: path, seq: seq}
 		s.byPath[path] = e
-		s.countAgain(path)
 	}
 	return e
-}
-
-// countAgain counts a path that becomes pending while it is delivered.
-func (s *debouncer) countAgain(path string) {
-	if s.inFlight == nil {
-		return
-	}
-	if _, ok := slices.BinarySearch(s.inFlight.paths, path); ok {
-		s.inFlight.again++
-	}
 }
 
 // checkPath checks a path and reports whether it may be delivered now. If not,
@@ -419,7 +403,7 @@ func (s *debouncer) publishPending() {
 		}
 	}
 	if s.inFlight != nil && s.inFlight.reason != Verify {
-		n += max(len(s.inFlight.paths)-s.inFlight.again, 0)
+		n += len(s.inFlight.paths)
 	}
 	s.pending.Store(int64(n))
 }

@@ -28,7 +28,6 @@ type debouncerTest struct {
 	refused map[string]bool      // paths that a delivery returns for a retry
 	err     error                // returned by every delivery
 	slow    time.Duration        // duration of a delivery
-	checks  int
 	log     []string
 }
 
@@ -50,7 +49,7 @@ func testDebouncer(t *testing.T, test func(t *testing.T, b *debouncerTest)) {
 		b.debouncer = &debouncer{
 			debounce: DefaultDebounce, maxWait: DefaultMaxWait, deletionDelay: DefaultDeletionDelay,
 			checkState: func(path string) (s pathState) {
-				b.set(func() { s = b.files[path]; b.checks++ })
+				b.set(func() { s = b.files[path] })
 				return s
 			},
 			deliver: func(_ context.Context, batch batch) ([]string, error) {
@@ -246,21 +245,6 @@ func TestDebounceCheckout(t *testing.T) {
 	})
 }
 
-// TestDebounceBatches checks that the next batch collects paths during a
-// delivery.
-func TestDebounceBatches(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.set(func() { b.slow = 100 * ms })
-		b.sendEvents("a")
-		b.until(40 * ms)
-		b.sendEvents("b")
-		b.until(80 * ms)
-		b.sendEvents("c", "a")
-		b.until(time.Hour)
-		b.want(t, "30ms event a", "130ms event a b c")
-	})
-}
-
 // TestDebounceScan checks that scanned paths are delivered in chunks, with newly
 // saved files between them, and are not verified if they wait for their delivery.
 func TestDebounceScan(t *testing.T) {
@@ -350,58 +334,6 @@ func TestDebounceBarrierOpen(t *testing.T) {
 	})
 }
 
-// TestDebounceScanAfterCheck checks that a file that a scan finds missing counts as
-// gone, although it was there when it was checked.
-func TestDebounceScanAfterCheck(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.set(func() { b.slow = 100 * ms })
-		b.sendEvents("other")
-		b.until(50 * ms)
-		b.sendEvents("a")
-		b.sync("before") // checks a
-		b.setState("a", pathGone)
-		b.sendHints(Scan, "a")
-		b.sync("after")
-		b.until(time.Hour)
-		b.want(t, "30ms event other", "550ms gone a", "650ms before synced", "650ms after synced")
-	})
-}
-
-// TestDebounceManyBarriers checks that barriers that arrive while many files are
-// changing or missing do not each check every file. On a busy machine, barriers
-// would arrive faster than they complete.
-func TestDebounceManyBarriers(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		const files, barriers = 1000, 50
-		passed := 0
-		var marks []hint
-		for n := range files {
-			path := fmt.Sprintf("%d", n)
-			if n%2 == 0 {
-				b.setState(path, pathGone)
-			}
-			marks = append(marks, hint{path: path, reason: Event})
-		}
-		for range barriers {
-			marks = append(marks, hint{barrier: &barrier{done: func(error) { b.set(func() { passed++ }) }}})
-		}
-		b.in <- marks
-		synctest.Wait()
-		for n := range barriers { // half of the missing files do not count as gone yet
-			b.sync(fmt.Sprint(n))
-		}
-		b.set(func() {
-			if b.checks > files {
-				t.Errorf("%d looks at %d files for %d barriers", b.checks, files, 2*barriers)
-			}
-		})
-		b.until(time.Second)
-		if passed != barriers || len(b.log) != barriers+2 {
-			t.Errorf("%d of %d barriers passed, and of the later ones:\n%s", passed, barriers, strings.Join(b.log, "\n"))
-		}
-	})
-}
-
 // TestDebounceError checks that failed paths are retried with growing delays,
 // that a barrier reports the error, and that it retries them at once.
 func TestDebounceError(t *testing.T) {
@@ -477,21 +409,4 @@ func TestSlept(t *testing.T) {
 			t.Errorf("%v later: %v, want %v", tt.now.Sub(start), got, tt.want)
 		}
 	}
-}
-
-// TestDebounceOverdueFails checks that a file that stays open for writing is
-// delivered again if its delivery failed.
-func TestDebounceOverdueFails(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.setState("a", pathWriting)
-		b.set(func() { b.err = errors.New("no space") })
-		b.sendEvents("a")
-		b.until(3 * time.Second)
-		b.set(func() { b.err, b.log = nil, nil })
-		b.until(time.Hour)
-		if len(b.log) == 0 {
-			t.Error("not delivered again")
-		}
-		b.log = nil
-	})
 }

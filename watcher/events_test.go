@@ -32,24 +32,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNewDirectories checks files in directories that are milliseconds old.
-func TestNewDirectories(t *testing.T) {
-	r := newStartedRig(t)
-	const rounds, depth = 500, 3
-	for i := range rounds {
-		dir := ""
-		for d := range depth {
-			dir = filepath.Join(dir, fmt.Sprintf("d%d-%d", i, d))
-			r.write(dir+"/x.md", dir)
-		}
-	}
-	r.sync()
-	if got := r.index.len(); got != rounds*depth {
-		t.Errorf("%d files are known, want %d", got, rounds*depth)
-	}
-	r.wantDisk()
-}
-
 // TestMovedDirectories checks that the index follows directories that move, and
 // that changes to a directory outside the root have no effect.
 func TestMovedDirectories(t *testing.T) {
@@ -168,22 +150,6 @@ func TestOpenIgnoreFile(t *testing.T) {
 	r.want("drafts/x.md", "x")
 }
 
-// TestOtherNames checks that events of excluded names do not reach the sink.
-func TestOtherNames(t *testing.T) {
-	r := newStartedRig(t)
-	r.write("d/a.md", "a")
-	r.sync()
-	r.index.take()
-	for _, name := range []string{"4913", "a.md~", ".a.md.swp", ".#a.md", "#a.md#", "a.md.tmp.123.abc", "picture.png"} {
-		r.write("d/"+name, "x")
-		r.must(os.Remove(r.path("d/" + name)))
-	}
-	r.sync()
-	if calls := r.index.take(); len(calls) != 0 {
-		t.Errorf("the sink was called: %v", calls)
-	}
-}
-
 // TestWaysOfSaving checks that each way of saving ends in exactly the new
 // content, and that no partial content is ever taken for it.
 func TestWaysOfSaving(t *testing.T) {
@@ -254,32 +220,6 @@ func TestWaysOfSaving(t *testing.T) {
 			r.wantDisk()
 		})
 	}
-}
-
-// TestAppender checks that a file under constant appends is indexed all the
-// same, and completely once the appends end.
-func TestAppender(t *testing.T) {
-	r := newStartedRig(t)
-	r.write("log.md", "start\n")
-	f, err := os.OpenFile(r.path("log.md"), os.O_WRONLY|os.O_APPEND, 0)
-	r.must(err)
-	for n := 0; ; n++ {
-		_, err := fmt.Fprintf(f, "line %d\n", n)
-		r.must(err)
-		if text, _ := r.index.content("log.md"); strings.Contains(text, "line 3\n") {
-			break
-		}
-		if n > 100_000 {
-			t.Fatalf("what is appended is not found; status %+v", r.Status())
-		}
-		time.Sleep(time.Millisecond)
-	}
-	_, err = f.WriteString("last\n")
-	r.must(err)
-	r.must(f.Close())
-	r.eventually("whole", func() bool { text, _ := r.index.content("log.md"); return strings.HasSuffix(text, "last\n") })
-	r.eventually("settled", func() bool { return r.Status().Pending == 0 })
-	r.wantDisk()
 }
 
 // randomOps performs random operations on a tree and ignores their errors.
@@ -370,41 +310,4 @@ func TestAnythingAtOnce(t *testing.T) {
 		}
 	}
 	r.wantHealthy()
-}
-
-// TestSyncUnderLoad saves and syncs while other goroutines change the tree.
-func TestSyncUnderLoad(t *testing.T) {
-	r := newRig(t)
-	r.DeletionDelay = 5 * time.Millisecond
-	r.start()
-	stop := make(chan struct{})
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	defer close(stop)
-	for g := range 3 {
-		busy.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				case <-time.After(time.Millisecond):
-				}
-				name := r.path(fmt.Sprintf("busy%d/%d/x.md", g, n%5))
-				os.MkdirAll(filepath.Dir(name), 0o700)
-				os.WriteFile(name, fmt.Appendf(nil, "%d", n), 0o600)
-				if n%10 == 9 {
-					os.RemoveAll(r.path(fmt.Sprintf("busy%d", g)))
-				}
-			}
-		})
-	}
-	for i := range 1000 {
-		path, text := fmt.Sprintf("2026-02-%02d/s.md", i%20+1), fmt.Sprintf("round %d", i)
-		r.write(path, text)
-		r.sync()
-		r.want(path, text)
-		if t.Failed() {
-			t.Fatalf("in round %d; status %+v", i, r.Status())
-		}
-	}
 }

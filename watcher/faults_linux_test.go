@@ -166,37 +166,6 @@ func TestUnmountedRoot(t *testing.T) {
 	}
 }
 
-// TestMountBelowRoot checks that a disk mounted inside the root is found by a
-// scan and then watched. Mounting and unmounting cause no events.
-func TestMountBelowRoot(t *testing.T) {
-	if !inNamespace(t) {
-		return
-	}
-	r := newRig(t)
-	disk := r.dir + "/disk"
-	r.write("x.md", "x")
-	r.write("../disk/e/y.md", "y")
-	r.mount(disk, r.path("d"))
-	r.start()
-	r.want("d/e/y.md", "y")
-	r.unmount(r.path("d"))
-	r.Rescan()
-	r.sync()
-	r.want("d/e/y.md", "")
-	r.write("d/e/below.md", "below")
-	r.sync()
-	r.want("d/e/below.md", "below")
-	r.mount(disk, r.path("d"))
-	r.Rescan()
-	r.sync()
-	r.want("d/e/y.md", "y")
-	r.want("d/e/below.md", "")
-	r.write("d/e/y.md", "z")
-	r.sync()
-	r.want("d/e/y.md", "z")
-	r.wantHealthy()
-}
-
 // TestMountedTwice checks that a directory mounted at two paths is watched at
 // one and polled at the other.
 func TestMountedTwice(t *testing.T) {

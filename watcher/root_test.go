@@ -191,28 +191,6 @@ func TestGitRemoves(t *testing.T) {
 	}
 }
 
-// TestNotHeld checks that few files, or less than half of all, are deleted at
-// once.
-func TestNotHeld(t *testing.T) {
-	r := newRig(t)
-	few := r.fill("few", 19)
-	r.start()
-	r.must(os.RemoveAll(r.path("few")))
-	r.sync()
-	if few() != 0 {
-		t.Errorf("%d are known, want none", few())
-	}
-	part := r.fill("part", 30)
-	r.fill("rest", 31)
-	r.sync()
-	r.must(os.RemoveAll(r.path("part")))
-	r.sync()
-	if part() != 0 {
-		t.Errorf("%d are known, want none", part())
-	}
-	r.wantHealthy()
-}
-
 // TestRootRemoved removes the root with all its files and creates it again.
 func TestRootRemoved(t *testing.T) {
 	r := newRig(t)

@@ -312,9 +312,6 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 		}
 		return
 	}
-	if w.watches.reportCookieLoss() {
-		w.Logger.Warn("cannot watch the cookie directory, sync scans all files", "path", w.CookieDir)
-	}
 	for _, u := range w.watches.newFailures() {
 		w.Logger.Warn("cannot watch a directory, polling", "path", u.Path, "err", u.Reason)
 	}

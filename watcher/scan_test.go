@@ -54,18 +54,6 @@ func TestScanFindsSilentChanges(t *testing.T) {
 	r.want("x.md", "behind")
 }
 
-func TestReconcile(t *testing.T) {
-	r := newRig(t)
-	r.Reconcile = 100 * time.Millisecond
-	r.write("x.md", "before")
-	r.start()
-	r.waitRead()
-	r.writeWithoutEvent("x.md", "behind")
-	r.eventually("found without an event", func() bool { text, _ := r.index.content("x.md"); return text == "behind" })
-	last := r.Status().LastReconcile
-	r.eventually("another scan", func() bool { return r.Status().LastReconcile.After(last) })
-}
-
 // TestVerify checks that every file is verified at the start, even if it is
 // known, and on each request.
 func TestVerify(t *testing.T) {
@@ -256,32 +244,6 @@ func TestCookieDirectory(t *testing.T) {
 		r.Rescan() // starts watching it again
 		r.sync()
 	}
-}
-
-// TestUnreadableDirectory checks that an unreadable directory does not count as
-// empty.
-func TestUnreadableDirectory(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may read everything; run as an ordinary user")
-	}
-	r := newRig(t)
-	r.write("d/x.md", "x")
-	r.write("e/y.md", "y")
-	r.must(os.Chmod(r.path("e"), 0))
-	t.Cleanup(func() { os.Chmod(r.path("d"), 0o700) })
-	r.start()
-	r.want("e/y.md", "")
-	r.must(os.Chmod(r.path("e"), 0o700))
-	r.sync()
-	r.want("e/y.md", "y")
-	r.must(os.Chmod(r.path("d"), 0))
-	r.Rescan()
-	r.sync()
-	r.want("d/x.md", "x")
-	r.must(os.Chmod(r.path("d"), 0o700))
-	r.write("d/x.md", "z")
-	r.sync()
-	r.want("d/x.md", "z")
 }
 
 // An unreadableDisk fails to read a directory while blind is set, as after a read

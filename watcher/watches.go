@@ -32,18 +32,17 @@ type watches struct {
 	opened    chan *fsnotify.Watcher  // receives each notifier when it is opened
 	failures  chan (<-chan error)     // receives its errors, before watches are added
 
-	mu               sync.Mutex
-	fsn              *fsnotify.Watcher // nil while none is available
-	byPath           map[string]watched
-	byID             map[memory.FileID]string
-	polled           map[string]failure // directories that, with all below, cannot be watched
-	remote           map[uint64]string  // device → why nothing on it can be watched
-	walk             int                // number of the current or last walk
-	logged           map[string]bool    // reasons that have been logged
-	moved            []string           // directories found at another path
-	knownUnwatched   map[string]int     // unwatched directories with files that are already known → number of the walk
-	cookieWatched    bool               // the cookie directory is watched
-	cookieLossLogged bool               // the failure to watch the cookie directory has been logged
+	mu             sync.Mutex
+	fsn            *fsnotify.Watcher // nil while none is available
+	byPath         map[string]watched
+	byID           map[memory.FileID]string
+	polled         map[string]failure // directories that, with all below, cannot be watched
+	remote         map[uint64]string  // device → why nothing on it can be watched
+	walk           int                // number of the current or last walk
+	logged         map[string]bool    // reasons that have been logged
+	moved          []string           // directories found at another path
+	knownUnwatched map[string]int     // unwatched directories with files that are already known → number of the walk
+	cookieWatched  bool               // the cookie directory is watched
 }
 
 type watched struct {
@@ -295,16 +294,6 @@ func (w *watches) hasCookies() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return ordered && w.cookieWatched
-}
-
-// reportCookieLoss reports, once, that the cookie directory is not watched.
-func (w *watches) reportCookieLoss() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	unwatched := ordered && w.cookieDir != "" && w.fsn != nil && !w.cookieWatched
-	isNew := unwatched && !w.cookieLossLogged
-	w.cookieLossLogged = unwatched
-	return isNew
 }
 
 // disableCookies disables cookies because their directory is missing or their

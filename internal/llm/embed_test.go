@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -174,40 +173,5 @@ func TestEmbedNothing(t *testing.T) {
 	}
 	if n, _ := s.Requests(); n != 0 {
 		t.Errorf("%d requests", n)
-	}
-}
-
-// TestRetryAfter checks the time to wait after a response without capacity.
-func TestRetryAfter(t *testing.T) {
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		for header, want := range map[string]time.Duration{
-			"": 0, "7": 7 * time.Second, "99999": maxRetryAfter, "-1": 0, "soon": 0,
-			"Mon, 01 Jan 2001 00:00:00 GMT": 0,
-			"Mon, 01 Jan 2091 00:00:00 GMT": maxRetryAfter,
-		} {
-			c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Retry-After", header)
-				w.WriteHeader(status)
-				io.Copy(w, r.Body)
-			})
-			_, err := c.Embed(t.Context(), embedded)
-			if busy, ok := errors.AsType[*BusyError](err); !ok || busy.After != want || busy.Status != status {
-				t.Errorf("%d %q: %v, %+v", status, header, err, busy)
-			}
-		}
-	}
-}
-
-// TestFakeVectors checks that the vectors of the test endpoint have a meaning.
-func TestFakeVectors(t *testing.T) {
-	cosine := func(a, b string) (sum float32) {
-		v, w := llmtest.Vector("m", a), llmtest.Vector("m", b)
-		for i := range v {
-			sum += v[i] * w[i]
-		}
-		return sum
-	}
-	if near, far := cosine("bought an automobile", "purchase of a car"), cosine("bought an automobile", "the port is 8080"); near < 0.5 || far > 0.3 {
-		t.Errorf("cosines %.2f and %.2f", near, far)
 	}
 }

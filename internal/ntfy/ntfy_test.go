@@ -317,27 +317,6 @@ func TestFailingHandler(t *testing.T) {
 	})
 }
 
-// TestBackOff checks that delays grow up to their maximum and are reset by a
-// message.
-func TestBackOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &subscriptionFixture{}
-		visits := slices.Repeat([]connectionScript{sendStatus(500)}, 14)
-		runSubscription(t, w, append(visits, sendLines(openEvent(), messageEvent("a"), "drop"))...)
-		longest := minDelay
-		for i := 1; i < len(w.when); i++ {
-			gap := w.when[i] - w.when[i-1]
-			if i == len(w.when)-1 {
-				longest = minDelay
-			}
-			if gap < longest/2 || gap > longest {
-				t.Errorf("between connections %d and %d pass %v, not up to %v", i-1, i, gap, longest)
-			}
-			longest = min(2*longest, maxDelay)
-		}
-	})
-}
-
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := []string{"one", "two", ""}
@@ -356,28 +335,6 @@ func TestToken(t *testing.T) {
 		runSubscription(t, w, sendStatus(401))
 		if diff := cmp.Diff([]string{"Bearer one", ""}, w.token); diff != "" {
 			t.Errorf("tokens (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestStatus(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &subscriptionFixture{}
-		var seen Status
-		runSubscription(t, w, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(rw http.ResponseWriter, r *http.Request) {
-			seen = w.Status()
-			sendStatus(403)(rw, r)
-		}, func(rw http.ResponseWriter, r *http.Request) {
-			if s := w.Status(); s.Connected || !strings.Contains(s.Problem, "token") {
-				t.Errorf("the status is %+v", s)
-			}
-			sendLines(openEvent(), messageEvent("a"), "drop")(rw, r)
-		})
-		if seen.Connected || seen.Problem == "" || strings.Contains(seen.Problem, topic) {
-			t.Errorf("the status is %+v", seen)
-		}
-		if s := w.Status(); s.Messages != 1 || s.Last.IsZero() || s.Connected {
-			t.Errorf("in the end the status is %+v", s)
 		}
 	})
 }

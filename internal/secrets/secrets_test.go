@@ -2,8 +2,6 @@ package secrets
 
 import (
 	"math/rand"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -250,27 +248,6 @@ func BenchmarkFind(b *testing.B) {
 				Find(text)
 			}
 		})
-	}
-}
-
-// TestFindInTree lists the findings in a directory of Markdown: SECRETS=DIR.
-func TestFindInTree(t *testing.T) {
-	dir := os.Getenv("SECRETS")
-	if dir == "" {
-		t.Skip("SECRETS=DIR says which")
-	}
-	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, f := range Find(string(text)) {
-			t.Logf("%s: %s: %q", path, f.Rule, text[f.Start:f.End])
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package weaviate
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -177,22 +175,6 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// TestTenantWithoutRights checks that tenants that the API key cannot read do not
-// affect the answer about others.
-func TestTenantWithoutRights(t *testing.T) {
-	c, s := newFake(t)
-	denied := func(name string) string {
-		return `{"message":"rbac: authorization, forbidden action: user 'desk' …","path":["Get","` + name + `"]}`
-	}
-	body := `{"data":{"Get":{"p0":null,"p1":null,"p2":null,"p3":[{"_additional":{"id":"` + id(1) + `"}}],"p4":[],"p5":[]}},"errors":[` +
-		denied("p0") + "," + denied("p1") + "," + denied("p2") + `]}`
-	s.SetFault(weaviatetest.Send(body, len(body)))
-	found := mustSearch(t, c, share.Query{Tenants: []string{tenantA, tenantB}, Terms: "x"})
-	if len(found) != 1 || found[0].Tenant != tenantB || found[0].ID != id(1) {
-		t.Errorf("Search returns %v", found)
-	}
-}
-
 // TestKeyAndCertificate checks the API key, which is read for each request, and the
 // certificate of the server.
 func TestKeyAndCertificate(t *testing.T) {
@@ -248,29 +230,6 @@ func TestCheckPrefix(t *testing.T) {
 		"A{": false, strings.Repeat("A", 64): true, strings.Repeat("A", 65): false} {
 		if err := CheckPrefix(prefix); (err == nil) != ok {
 			t.Errorf("CheckPrefix(%q) = %v", prefix, err)
-		}
-	}
-}
-
-// TestSilentStore checks that the deadline of the caller or of the client ends a
-// search in a store that accepts connections and never answers.
-func TestSilentStore(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	c, c2 := &Client{URL: "http://" + l.Addr().String()}, &Client{URL: "http://" + l.Addr().String(), Timeout: 50 * time.Millisecond}
-	defer c.Close()
-	defer c2.Close()
-	q := share.Query{Tenants: []string{tenantA}, Terms: "x", Limit: 5}
-	_, byCaller := c.Search(ctx, q)
-	_, byClient := c2.Search(t.Context(), q)
-	for _, err := range []error{byCaller, byClient} {
-		if _, ok := errors.AsType[*share.Error](err); !ok || err.Error() != "store did not respond in time" {
-			t.Errorf("Search: %v", err)
 		}
 	}
 }
