@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/outbound"
 )
 
 // The limits of a request for vectors.
@@ -28,7 +29,7 @@ const (
 //
 // The service has the embeddings API of OpenAI at Endpoint/embeddings; for an
 // Endpoint that ends with /api, it has that of Ollama at /api/embed. If the
-// service has no capacity, the error is a *[BusyError].
+// service has no capacity, [IsBusy] reports true for the error.
 func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -46,20 +47,16 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	if err != nil {
 		return nil, err
 	}
-	key, err := c.authorize(len(body), maxEmbedRequest)
-	if err != nil {
-		return nil, err
+	if len(body) > maxEmbedRequest {
+		return nil, tooLong(len(body), maxEmbedRequest)
 	}
-	limit := cmp.Or(c.Timeout, DefaultTimeout)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	path := "/embeddings"
 	if strings.HasSuffix(c.Endpoint, "/api") {
 		path = "/embed"
 	}
-	answer, err := c.post(ctx, path, key, body, maxAnswer+int64(len(texts))*maxVectorBytes)
+	answer, err := c.post(ctx, path, body, maxAnswer+int64(len(texts))*maxVectorBytes)
 	if err != nil {
-		return nil, c.describeError(err, limit)
+		return nil, err
 	}
 	return readVectors(answer, len(texts))
 }
@@ -99,11 +96,7 @@ func readVectors(body []byte, n int) ([][]float32, error) {
 		} `json:"data"`
 		Embeddings []vector `json:"embeddings"` // of Ollama
 	}
-	err := json.Unmarshal(body, &answer)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(body)) {
-		return nil, errTruncated
-	}
-	if err != nil {
+	if json.Unmarshal(body, &answer) != nil {
 		return nil, errInvalidAnswer
 	}
 	list := make([][]float32, 0, n)
@@ -155,13 +148,15 @@ func normalize(v []float32) error {
 	return nil
 }
 
-// A BusyError is the response of a service without capacity for the request.
-type BusyError struct {
-	Status int
-	After  time.Duration // time to wait, if the service named one
+// IsBusy reports whether a request failed because the service has no capacity for it,
+// and the time to wait, if the service named one.
+func IsBusy(err error) (after time.Duration, busy bool) {
+	e, ok := errors.AsType[*outbound.Error](err)
+	if !ok || e.Status != http.StatusTooManyRequests && e.Status != http.StatusServiceUnavailable {
+		return 0, false
+	}
+	return min(e.RetryAfter, maxRetryAfter), true
 }
-
-func (e *BusyError) Error() string { return statusError(e.Status).Error() }
 
 // maxRetryAfter bounds the time to wait that a service can name.
 const maxRetryAfter = time.Hour
@@ -169,7 +164,7 @@ const maxRetryAfter = time.Hour
 // RefusesText reports whether a request for vectors that failed with err may succeed
 // with other or fewer texts.
 func RefusesText(err error) bool {
-	status, _ := errors.AsType[statusError](err)
-	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
-		status == http.StatusUnprocessableEntity
+	e, ok := errors.AsType[*outbound.Error](err)
+	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge ||
+		e.Status == http.StatusUnprocessableEntity)
 }

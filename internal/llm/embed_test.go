@@ -42,10 +42,10 @@ func TestEmbed(t *testing.T) {
 		{llmtest.NotANumber, "model response does not match the requested format"},
 		{llmtest.Zero, "model returned a vector that is zero or not finite"},
 		{llmtest.OtherDimension, "model returned vectors of different dimensions"},
-		{llmtest.Cut, "model response is truncated"},
-		{llmtest.Failure, "model endpoint returned 500 Internal Server Error"},
-		{llmtest.Busy, "model endpoint returned 429 Too Many Requests"},
-		{llmtest.Unauthorized, "model endpoint returned 401 Unauthorized"},
+		{llmtest.Cut, "model response does not match the requested format"},
+		{llmtest.Failure, "model returned 500 Internal Server Error"},
+		{llmtest.Busy, "model returned 429 Too Many Requests"},
+		{llmtest.Unauthorized, "model returned 401 Unauthorized"},
 		{llmtest.Hang, "no response from the model within 100ms"},
 	} {
 		s := llmtest.NewServer(t)
@@ -146,7 +146,7 @@ func TestEmbedNothing(t *testing.T) {
 		want   string
 	}{
 		{func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
-			"model request not sent: read key: k: gone"},
+			"key of the model: k: gone"},
 		{func(*Client) {}, strings.Repeat("a", maxEmbedRequest), "model request not sent: text has 4194330 bytes, at most 4194304"},
 	} {
 		c := newEmbedder(s)
@@ -162,7 +162,7 @@ func TestEmbedNothing(t *testing.T) {
 	defer elsewhere.Close()
 	c := newEmbedder(s)
 	c.Endpoint = elsewhere.URL
-	const want = "model endpoint redirects to another address, which is not followed: set embed.endpoint to that address"
+	const want = "model redirects to another address, which is not followed: set embed.endpoint to that address"
 	if _, err := c.Embed(t.Context(), embedded); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}

@@ -451,11 +451,8 @@ func (e *Embedder) recordLocked(err error) {
 		return
 	}
 	wait := min(e.pause<<min(e.failures, 10), maxPause)
-	busy, ok := errors.AsType[*llm.BusyError](err)
-	if ok {
-		wait = cmp.Or(busy.After, wait)
-	}
-	e.busy = ok
+	after, busy := llm.IsBusy(err)
+	wait, e.busy = cmp.Or(after, wait), busy
 	e.failures++
 	e.problem, e.problemAt = err.Error(), e.Now()
 	e.resume = time.Now().Add(wait)

@@ -2,7 +2,7 @@ package outbound
 
 import (
 	"crypto/x509"
-	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -14,7 +14,6 @@ import (
 func TestClient(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	moved := errors.New("moved")
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,22 +24,24 @@ func TestClient(t *testing.T) {
 	defer server.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-
-	c := NewClient(NewTransport(time.Minute, roots), moved)
-	defer c.CloseIdleConnections()
-	res, err := c.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if _, err := c.Get(server.URL + "/moved"); !errors.Is(err, moved) {
-		t.Errorf("a redirect results in %v", err)
-	}
-	if _, err := NewClient(NewTransport(time.Minute, nil), moved).Get(server.URL); err == nil {
-		t.Error("an unknown certificate is accepted")
-	}
-	if _, err := c.Get("http://127.0.0.1:1"); FailureReason(err) != "connection refused" {
-		t.Errorf("a closed port results in %q", FailureReason(err))
+	trusting := NewClient(time.Minute, roots)
+	defer trusting.CloseIdleConnections()
+	for _, test := range []struct {
+		client *http.Client
+		url    string
+		want   string
+	}{
+		{trusting, server.URL, ""},
+		{trusting, server.URL + "/moved", "store redirects to another address, which is not followed: set store.url to that address"},
+		{NewClient(time.Minute, nil), server.URL, "certificate of the store is rejected (certificate signed by unknown authority)"},
+		{trusting, "http://127.0.0.1:1", "cannot reach the store: connection refused"},
+	} {
+		r := Request{Client: test.client, Service: "store", Setting: "store.url", Method: http.MethodGet, URL: test.url,
+			Limit: 1000, Timeout: time.Minute}
+		_, err := r.Send(t.Context())
+		if got := fmt.Sprint(err); got != test.want && (err != nil || test.want != "") {
+			t.Errorf("%s: %s", test.url, got)
+		}
 	}
 }
 

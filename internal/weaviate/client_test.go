@@ -32,10 +32,10 @@ func TestFaults(t *testing.T) {
 		permanent bool
 		after     time.Duration
 	}{
-		{"hangs", weaviatetest.Hang, "store did not respond in time", false, 0},
-		{"busy", weaviatetest.Fail(http.StatusTooManyRequests, 7*time.Second), "store receives too many requests",
+		{"hangs", weaviatetest.Hang, "no response from the store within 100ms", false, 0},
+		{"busy", weaviatetest.Fail(http.StatusTooManyRequests, 7*time.Second), "store returned 429 Too Many Requests",
 			false, 7 * time.Second},
-		{"starting", weaviatetest.Fail(http.StatusServiceUnavailable, 0), "store is not ready", false, 0},
+		{"starting", weaviatetest.Fail(http.StatusServiceUnavailable, 0), "store returned 503 Service Unavailable", false, 0},
 		{"another key", weaviatetest.Fail(http.StatusUnauthorized, 0),
 			"store rejects the API key: check share.weaviate.key_file", true, 0},
 		{"no rights", weaviatetest.Fail(http.StatusForbidden, 0),
@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 		{"redirects", func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusPermanentRedirect)
 			return true
-		}, errRedirected.Error(), false, 0},
+		}, "store redirects to another address, which is not followed: set share.weaviate.url to that address", false, 0},
 		{"drops", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
 			"cannot reach the store: connection failed", false, 0},
 	} {
@@ -195,7 +195,7 @@ func TestKeyAndCertificate(t *testing.T) {
 	c := &Client{URL: s.URL, Timeout: patience, Key: func() (string, error) { return "", key }, Roots: roots}
 	defer c.Close()
 	initStore := func() error { err := c.Init(t.Context()); return err }
-	if err := retry(initStore); err == nil || err.Error() != "share.weaviate.key_file: "+key.Error() {
+	if err := retry(initStore); err == nil || err.Error() != "key of the store: "+key.Error() {
 		t.Errorf("an unreadable key: %v", err)
 	}
 	c.Key = func() (string, error) { return "two", nil }

@@ -103,7 +103,7 @@ func TestLiveModel(t *testing.T) {
 
 	service.say("")
 	a = write(fields{"facts": []fields{{"title": "New address", "text": "it listens on 90901390"}}})
-	if a.Merge != "rules" || len(a.Added) != 1 || !slices.Contains(a.Hints, "merged by rules: model endpoint returned 500 Internal Server Error") {
+	if a.Merge != "rules" || len(a.Added) != 1 || !slices.Contains(a.Hints, "merged by rules: model returned 500 Internal Server Error") {
 		t.Errorf("%+v", a)
 	}
 	if s := l.mustStatus(); s.LLM == nil || s.LLM.Requests != 2 || s.LLM.Failed != 1 || s.LLM.Model != "tiny" || !strings.Contains(s.LLM.Failure, "500") || !s.Healthy {
