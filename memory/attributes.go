@@ -93,8 +93,9 @@ func rawValue(raw string) bool {
 
 // isKey reports whether a text has the form of a key: lower-case letters, digits, _, . and -.
 func isKey(s string) bool {
-	return s != "" && (s[0] == '_' || 'a' <= s[0] && s[0] <= 'z') &&
-		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == ""
+	return s != "" && strings.IndexByte("0123456789.-", s[0]) < 0 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+	})
 }
 
 func meantAsAttributes(words []string) bool {

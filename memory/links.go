@@ -204,22 +204,12 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 	if !named {
 		text = target
 	}
-	if embed := i > 0 && b[i-1] == '!'; !embed || !isAttachment(target) {
-		target, anchor, _ := strings.Cut(target, "#")
+	target, anchor, _ := strings.Cut(target, "#")
+	_, md := CutMarkdown(target)
+	if embed := i > 0 && b[i-1] == '!'; !embed || md || !attachmentRE().MatchString(target) {
 		f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
 	}
 	return i + 2 + n + 2, true
-}
-
-// attachments are the extensions of the files other than notes that Obsidian shows
-// inside a note.
-var attachments = []string{".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp", ".flac", ".m4a", ".mp3",
-	".ogg", ".wav", ".3gp", ".mkv", ".mov", ".mp4", ".ogv", ".webm", ".pdf", ".canvas", ".base"}
-
-// isAttachment reports whether the target of a link is a file other than a note.
-func isAttachment(target string) bool {
-	target, _, _ = strings.Cut(target, "#")
-	return slices.Contains(attachments, strings.ToLower(path.Ext(target)))
 }
 
 // scanLink reads the part of a link after the closing bracket of its text, and
