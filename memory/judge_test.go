@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,41 +18,22 @@ import (
 // judge's items to public ones. Text with the word hunter2 stands for a
 // credential, which must neither be shown to the judge nor be written.
 func TestJudgeGolden(t *testing.T) {
-	archives, err := filepath.Glob("testdata/judge/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range archives {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
+	golden(t, "judge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		out := &txtar.Archive{Comment: a.Comment}
+		var c mergeFixture
+		for _, f := range a.Files {
+			out.Files = append(out.Files, f)
+			switch word, _, _ := strings.Cut(f.Name, " "); word {
+			case "draft":
+				out.Files = append(out.Files, txtar.File{Name: "→ asked", Data: []byte(c.listItems(t, f))})
+			case "proposal":
+				out.Files = append(out.Files, txtar.File{Name: "→ " + f.Name, Data: []byte(c.applyProposal(t, f.Data))})
+			default:
+				c = mergeFixture{layout: testLayout(), doc: testLayout().Parse(f.Name, f.Data, testMeta)}
 			}
-			got := &txtar.Archive{Comment: a.Comment}
-			var c mergeFixture
-			for _, f := range a.Files {
-				if strings.HasPrefix(f.Name, "→") {
-					continue
-				}
-				got.Files = append(got.Files, f)
-				switch word, _, _ := strings.Cut(f.Name, " "); word {
-				case "draft":
-					got.Files = append(got.Files, txtar.File{Name: "→ asked", Data: []byte(c.listItems(t, f))})
-				case "proposal":
-					got.Files = append(got.Files, txtar.File{Name: "→ " + f.Name, Data: []byte(c.applyProposal(t, f.Data))})
-				default:
-					c = mergeFixture{layout: testLayout(), doc: testLayout().Parse(f.Name, f.Data, testMeta)}
-				}
-			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(string(txtar.Format(a)), string(txtar.Format(got))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+		}
+		return out
+	})
 }
 
 type mergeFixture struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -37,47 +36,54 @@ func testLayout() *Layout {
 
 var testMeta = Meta{ModTime: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 
+// golden compares the archives of a directory below testdata with the result of a function.
+// In an archive, files whose names contain an arrow are results. With -update, golden
+// writes them.
+func golden(t *testing.T, dir string, result func(t *testing.T, a *txtar.Archive) *txtar.Archive) {
+	t.Helper()
+	names, err := filepath.Glob("testdata/" + dir + "/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			want, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inputs := &txtar.Archive{Comment: want.Comment}
+			for _, f := range want.Files {
+				if !strings.Contains(f.Name, "→") {
+					inputs.Files = append(inputs.Files, f)
+				}
+			}
+			got := txtar.Format(result(t, inputs))
+			if *update {
+				err = os.WriteFile(name, got, 0o666)
+			} else if diff := cmp.Diff(string(txtar.Format(want)), string(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 // TestParseGolden compares parsed files with the archives in testdata/parse.
 // Each file is followed by a dump of its document. Pictures stand for special
 // bytes: ␍ is a carriage return, and the line feed after it is dropped unless ␊
 // is in between, ␤ at the end means no final newline, ␀ is a NUL, and ⌧ a byte
 // that is not UTF-8.
 func TestParseGolden(t *testing.T) {
-	archives, err := filepath.Glob("testdata/parse/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range archives {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := map[string]string{}
-			for _, f := range a.Files {
-				if p, ok := strings.CutSuffix(f.Name, " →"); ok {
-					want[p] = string(f.Data)
-				}
-			}
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				if strings.HasSuffix(f.Name, " →") {
-					continue
-				}
-				d := testLayout().Parse(f.Name, decodePicture(f.Data), testMeta)
-				got := dumpDocument(d)
-				out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(got)})
-				if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
-					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
-				}
-			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(out), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	golden(t, "parse", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		out := &txtar.Archive{Comment: a.Comment}
+		for _, f := range a.Files {
+			d := testLayout().Parse(f.Name, decodePicture(f.Data), testMeta)
+			out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(dumpDocument(d))})
+		}
+		return out
+	})
 }
 
 func decodePicture(b []byte) []byte {
@@ -475,24 +481,6 @@ func FuzzIdentities(f *testing.F) {
 	})
 }
 
-// TestLawsOnRealFiles checks the invariants on real notes.
-func TestLawsOnRealFiles(t *testing.T) {
-	for _, dir := range []string{"odd", "til", "memorybank-en", "memorybank-zh"} {
-		t.Run(dir, func(t *testing.T) {
-			for path, src := range loadCorpus(t, dir) {
-				start := time.Now()
-				d := testLayout().Parse(path, src, testMeta)
-				if took := time.Since(start); took > 10*time.Second*raceFactor {
-					t.Errorf("%s took %v", path, took)
-				}
-				checkLines(t, d)
-				checkEntries(t, d)
-				checkShown(t, d, Scope{})
-			}
-		})
-	}
-}
-
 // fuzzTokens contains fragments of Markdown. Random combinations produce blocks
 // that users do not write and parsers do not expect.
 var fuzzTokens = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,+ ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,|a|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<!-- id=a -->,"+
@@ -605,55 +593,6 @@ func TestDerivedIDs(t *testing.T) {
 	}
 }
 
-// shared is the directory in which a checkout may have real Markdown for tests.
-const shared = "../../shared/data"
-
-// loadCorpus returns the files below a directory of real data, by path. It skips
-// the test if there are none.
-func loadCorpus(tb testing.TB, dir string) map[string][]byte {
-	tb.Helper()
-	root := filepath.Join(shared, dir)
-	if _, err := os.Stat(root); err != nil {
-		tb.Skipf("no data to run on: %v", err)
-	}
-	files := map[string][]byte{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(root, path)
-		files[filepath.ToSlash(rel)] = b
-		return err
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return files
-}
-
-func benchmarkParse(b *testing.B, files map[string][]byte) {
-	size := 0
-	for _, src := range files {
-		size += len(src)
-	}
-	b.SetBytes(int64(size))
-	b.ReportAllocs()
-	var l Layout
-	for b.Loop() {
-		for path, src := range files {
-			l.Parse(path, src, Meta{})
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(files)), "µs/file")
-}
-
-func BenchmarkParseTIL(b *testing.B) { benchmarkParse(b, loadCorpus(b, "til")) }
-
-func BenchmarkParseEnglish(b *testing.B) { benchmarkParse(b, loadCorpus(b, "memorybank-en")) }
-
-func BenchmarkParseChinese(b *testing.B) { benchmarkParse(b, loadCorpus(b, "memorybank-zh")) }
-
 // BenchmarkParseSession parses a session's file of about 3 KB in the form of
 // the template.
 func BenchmarkParseSession(b *testing.B) {
@@ -663,7 +602,11 @@ func BenchmarkParseSession(b *testing.B) {
 		s.WriteString("1. **Layout**: we agreed on [the layout](2026-02-03/cli.md) for `memory/` with #project:atlas\n   - Users: alice\n   - Result: done <!-- source=cli -->\n")
 	}
 	s.WriteString("\n## Tasks\n- [ ] Write the parser\n- [x] Read the rules\n")
-	benchmarkParse(b, map[string][]byte{"2026-02-04/cli.md": []byte(s.String())})
+	b.SetBytes(int64(s.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		new(Layout).Parse("2026-02-04/cli.md", []byte(s.String()), Meta{})
+	}
 }
 
 // worstCases returns texts whose cost in a naive parser is far out of proportion to
@@ -728,26 +671,6 @@ func backticks(n int) string {
 	return b.String()
 }
 
-// TestParseWorstCases checks that the time of parsing is in proportion to the
-// size of the text: a quarter of a megabyte of the worst text takes a fraction
-// of a second.
-func TestParseWorstCases(t *testing.T) {
-	var l Layout
-	const limit = 10 * time.Second * raceFactor
-	for name, text := range worstCases() {
-		took := limit + 1
-		for tries := 5; took > limit && tries > 0; tries-- { // other programs may use the CPU
-			start := time.Now()
-			l.Parse("2026-02-04/x.md", []byte(text), Meta{})
-			took = min(took, time.Since(start))
-		}
-		t.Logf("%8.1f ms  %s", float64(took.Microseconds())/1000, name)
-		if took > limit {
-			t.Errorf("%s: parsing %d bytes took more than %v", name, len(text), limit)
-		}
-	}
-}
-
 func TestComment(t *testing.T) {
 	for _, c := range []struct {
 		attributes map[string]string
@@ -786,15 +709,26 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// TestWorstFiles checks that parsing and editing unusual files take time in
+// TestWorstFiles checks that parsing, editing and merging unusual files take time in
 // proportion to their length. The limit is a hundred times the usual time, and
 // still too short for quadratic work.
 func TestWorstFiles(t *testing.T) {
+	within := func(name string, do func()) {
+		start := time.Now()
+		do()
+		if took := time.Since(start); took > 10*time.Second*raceFactor {
+			t.Errorf("%s: it took %v", name, took)
+		}
+	}
+	for name, text := range worstCases() {
+		within(name, func() { new(Layout).Parse("2026-02-04/x.md", []byte(text), Meta{}) })
+	}
 	many := func(unit string) string { return strings.Repeat(unit, 150_000/len(unit)) }
 	var tags strings.Builder
 	for i := range 4000 {
 		fmt.Fprintf(&tags, "- tag%d\n", i)
 	}
+	parse := func(source []byte) *Document { return testLayout().Parse("2026-02-04/a.md", source, testMeta) }
 	for name, text := range map[string]string{
 		"headings":              many("# H\n\ntext\n"),
 		"nested":                many("# A\n## B\n### C\n#### D\n- x\n"),
@@ -809,53 +743,35 @@ func TestWorstFiles(t *testing.T) {
 		"tags of the file":      "---\ntags:\n" + tags.String() + "---\n" + many("# H\n\ntext\n"),
 		"brackets in a comment": "a %%" + many("<") + "%% and %%" + many("<") + "%%\n",
 	} {
-		parse := func(source []byte) *Document {
-			return testLayout().Parse("2026-02-04/a.md", source, testMeta)
-		}
-		start := time.Now()
-		r := parse([]byte(text)).Revise()
-		r.AppendSection("10:30 AM", "- added")
-		if _, err := r.Apply(parse); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		r = parse([]byte(text)).Revise()
-		r.Append([]string{"Tasks"}, "- [ ] added")
-		if _, err := r.Apply(parse); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		d := parse([]byte(text))
-		for i := range d.Entries {
-			for task := range d.Entries[i].Tasks {
-				d.Entries[i].TaskID(task)
+		within(name, func() {
+			d := parse([]byte(text))
+			for _, change := range []func(*Revision){
+				func(r *Revision) { r.AppendSection("10:30 AM", "- added") },
+				func(r *Revision) { r.Append([]string{"Tasks"}, "- [ ] added") },
+			} {
+				r := d.Revise()
+				change(r)
+				if _, err := r.Apply(parse); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
 			}
-		}
-		if lines := d.Prose(d.viewOfEverything()); len(lines) == 0 {
-			t.Errorf("%s: no prose", name)
-		}
-		if took := time.Since(start); took > 10*time.Second*raceFactor {
-			t.Errorf("%s: it took %v", name, took)
-		}
+			for i := range d.Entries {
+				for task := range d.Entries[i].Tasks {
+					d.Entries[i].TaskID(task)
+				}
+			}
+			if lines := d.Prose(d.viewOfEverything()); len(lines) == 0 {
+				t.Errorf("%s: no prose", name)
+			}
+		})
 	}
-}
-
-// TestWorstMerges checks that the merge of long versions without common text takes time
-// in proportion to their length. The limit is as in [TestWorstFiles].
-func TestWorstMerges(t *testing.T) {
-	for name, unit := range map[string]string{
-		"paragraphs": "text of %s\n\n",
-		"titles":     "- **%[1]s title**: %[1]s\n",
-	} {
-		version := func(word string) []byte {
-			line := fmt.Sprintf(unit, word)
-			return []byte(strings.Repeat(line, 400_000/len(line)))
-		}
-		start := time.Now()
-		if m := testLayout().MergeVersions("notes/a.md", version("a"), version("b"), version("c")); m.Whole {
-			t.Errorf("%s: no merge", name)
-		}
-		if took := time.Since(start); took > 10*time.Second*raceFactor {
-			t.Errorf("%s: it took %v", name, took)
-		}
+	for name, unit := range map[string]string{"paragraphs": "text of %s\n\n", "titles": "- **%[1]s title**: %[1]s\n"} {
+		version := func(word string) []byte { return []byte(strings.Repeat(fmt.Sprintf(unit, word), 400_000/len(unit))) }
+		within(name, func() {
+			if m := testLayout().MergeVersions("notes/a.md", version("a"), version("b"), version("c")); m.Whole {
+				t.Errorf("%s: no merge", name)
+			}
+		})
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -65,52 +63,26 @@ func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source s
 // contains the outcomes: a plus is a new item, a tilde a changed one, an equals
 // sign an existing one.
 func TestMergeGolden(t *testing.T) {
-	archives, err := filepath.Glob("testdata/merge/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range archives {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
+	golden(t, "merge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		l := testLayout()
+		if strings.Contains(string(a.Comment), "sections: 任务 跟进") {
+			l.Tasks, l.FollowUps = []string{"任务"}, []string{"跟进"}
+		}
+		var d *Document
+		out := &txtar.Archive{Comment: a.Comment}
+		for _, f := range a.Files {
+			out.Files = append(out.Files, f)
+			if !strings.HasPrefix(f.Name, "draft") {
+				d = l.Parse(f.Name, decodePicture(f.Data), testMeta)
+				continue
 			}
-			want := map[int]string{}
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				if strings.HasPrefix(f.Name, "→") {
-					want[len(out.Files)] = string(f.Data)
-				}
-				out.Files = append(out.Files, f)
-			}
-			out.Files = slices.DeleteFunc(out.Files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, "→") })
-			l := testLayout()
-			if strings.Contains(string(a.Comment), "sections: 任务 跟进") {
-				l.Tasks, l.FollowUps = []string{"任务"}, []string{"跟进"}
-			}
-			var d *Document
-			result := &txtar.Archive{Comment: a.Comment}
-			for _, f := range out.Files {
-				result.Files = append(result.Files, f)
-				if !strings.HasPrefix(f.Name, "draft") {
-					d = l.Parse(f.Name, decodePicture(f.Data), testMeta)
-					continue
-				}
-				var said []string
-				d, said = mergeCase(t, l, d, f)
-				result.Files = append(result.Files, txtar.File{Name: "→", Data: []byte(encodePicture(d.Source))}, txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
-			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(result), 0o666); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(txtar.Format(a)), string(txtar.Format(result))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+			var said []string
+			d, said = mergeCase(t, l, d, f)
+			out.Files = append(out.Files, txtar.File{Name: "→", Data: []byte(encodePicture(d.Source))},
+				txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
+		}
+		return out
+	})
 }
 
 // mergeCase merges a draft, and merges it again to check that the second merge
@@ -333,48 +305,5 @@ func TestMergeAtRandom(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 19))
 		src := []string{"", "---\nsession_id: s\nsummary: s\n---\n"}[r.IntN(2)] + joinChunks("", randomDocument(r, PublicOK))
 		mergeAtRandom(t, testLayout().Parse("2026-02-04/a.md", []byte(src), testMeta), randomDraft(r), private, "cli")
-	}
-}
-
-// newLargeSession returns a session with n items and a draft of m items, half of
-// which update items of the session.
-func newLargeSession(n, m int) (file string, draft *Draft) {
-	var b strings.Builder
-	b.WriteString("---\nsession_id: s1\n---\n\n# 2026-02-05 Short-Term Memory\n\n## Temporary Facts\n")
-	for i := range n {
-		fmt.Fprintf(&b, "- **Fact %d**: the value of fact %d is %d\n", i, i, i*7)
-	}
-	draft = &Draft{}
-	for i := range m {
-		at := i * (2 * n / max(m, 1))
-		draft.Facts = append(draft.Facts, DraftItem{Title: fmt.Sprintf("Fact %d", at), Text: fmt.Sprintf("another value of fact %d", at)})
-	}
-	return b.String(), draft
-}
-
-// BenchmarkMergeLarge merges 500 items into a file of 20,000.
-func BenchmarkMergeLarge(b *testing.B) {
-	l := &Layout{Location: time.UTC}
-	file, draft := newLargeSession(20_000, 500)
-	parse := func(source []byte) *Document { return l.Parse("memory/2026-02-05/s1.md", source, Meta{}) }
-	doc := parse([]byte(file))
-	parts, err := draft.Entries()
-	if err != nil {
-		b.Fatal(err)
-	}
-	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
-	for b.Loop() {
-		m, err := l.Merge(doc, parts, func(*Entry) bool { return true })
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := m.ByRules(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		r := doc.Revise()
-		m.Revise(r, Author{}, now)
-		if _, err := r.Apply(parse); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

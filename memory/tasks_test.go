@@ -30,53 +30,6 @@ func TestUnderIsTheSameWhenDone(t *testing.T) {
 	}
 }
 
-func TestTaskDueDates(t *testing.T) {
-	for text, want := range map[string]string{
-		"Pay 📅 2026-02-05":                      "2026-02-05",
-		"Pay 📅2026-02-05 #home":                 "2026-02-05",
-		"Pay 📆\ufe0f 2026-02-05":                "2026-02-05",
-		"Pay 🗓 2026-02-05":                      "2026-02-05",
-		"due:2026-02-05 Pay":                    "2026-02-05",
-		"Pay DUE: 2026-02-05.":                  "2026-02-05",
-		"Pay @due(2026-02-05)":                  "2026-02-05",
-		"Pay @due(2026-02-05 10:00)":            "2026-02-05",
-		"Pay [due:: 2026-02-05]":                "2026-02-05",
-		"Pay ⏫ 📅 2026-02-05 🔁 every month":      "2026-02-05",
-		"Pay due:2026-02-30 due:2026-03-01":     "2026-03-01",
-		"Pay ⏳ 2026-02-05":                      "", // scheduled
-		"Pay 🛫 2026-02-05":                      "",
-		"Pay ✅ 2026-02-05":                      "",
-		"It was overdue:2026-02-05":             "",
-		"Pay due:2026-02-051":                   "",
-		"Pay due 2026-02-05":                    "",
-		"Pay due:tomorrow":                      "",
-		"2026-02-05: pay":                       "",
-		"Pay (added 2026-02-05) due:2026-13-01": "",
-	} {
-		doc := new(Layout).Parse("memory/2026-02-01.md", []byte("## Tasks\n- [ ] "+text+"\n"), Meta{})
-		if got := doc.Entries[0].Tasks[0].Due; got != want {
-			t.Errorf("due date of %q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestTaskDates(t *testing.T) {
-	for text, want := range map[string]string{
-		"Pay ➕ 2026-02-01 📅 2026-02-09 ✅ 2026-02-05": "2026-02-09 2026-02-01 2026-02-05",
-		"Pay ➕2026-02-01":             " 2026-02-01 ",
-		"Pay ✅\ufe0f 2026-02-05 ^abc": "  2026-02-05",
-		"Pay [created:: 2026-02-01] (completion:: 2026-02-05) [due:: 2026-02-09]": "2026-02-09 2026-02-01 2026-02-05",
-		"Pay ✅ 2026-02-30 ➕ tomorrow":                                             "  ",
-		"Pay ❌ 2026-02-05 ⏳ 2026-02-06 🛫 2026-02-07":                              "  ",
-	} {
-		doc := new(Layout).Parse("a.md", []byte("- [x] "+text+"\n"), Meta{})
-		task := doc.Entries[0].Tasks[0]
-		if got := task.Due + " " + task.Created + " " + task.Finished; got != want {
-			t.Errorf("dates of %q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestNewTask(t *testing.T) {
 	for _, c := range []struct{ text, due, want string }{
 		{"Pay", "", "- [ ] Pay"},
@@ -129,13 +82,20 @@ func TestTaskFields(t *testing.T) {
 		"Go\nDEADLINE: <2026-12-01 Tue ++1w>":                                                      "Go|2026-12-01|||true",
 		"Go 🔁 every day 📅 2026-12-05":                                                              "Go|2026-12-05|||true",
 		"Go 🔁️ every 2 weeks on Monday, Friday when done ⏳ 2026-12-05 #home":                       "Go #home||||true",
-		"🔁 Go":                      "Go||||true",
-		"🔁 every day Go":            "every day Go||||true",
-		"Go [repeat:: every day]":   "Go||||true",
-		"Go rec:+1w due:2026-12-05": "Go|2026-12-05|||true",
-		"Go #recurring/daily":       "Go #recurring/daily||||true",
-		"Go @repeat(1 week)":        "Go||||true",
+		"🔁 Go":                             "Go||||true",
+		"🔁 every day Go":                   "every day Go||||true",
+		"Go [repeat:: every day]":          "Go||||true",
+		"Go rec:+1w due:2026-12-05":        "Go|2026-12-05|||true",
+		"Go #recurring/daily":              "Go #recurring/daily||||true",
+		"Go @repeat(1 week)":               "Go||||true",
+		"Go ✅\ufe0f 2026-02-05 ^abc":       "Go|||2026-02-05|false",
+		"Go due:2026-02-30 due:2026-03-01": "Go due:2026-02-30|2026-03-01|||false",
 		// Not a property, or one without a valid value.
+		"Go overdue:2026-02-05":                   "Go overdue:2026-02-05||||false",
+		"Go due:2026-02-051":                      "Go due:2026-02-051||||false",
+		"Go due 2026-02-05":                       "Go due 2026-02-05||||false",
+		"2026-02-05: go":                          "2026-02-05: go||||false",
+		"Go (added 2026-02-05)":                   "Go (added 2026-02-05)||||false",
 		"Go [repeat:: ]":                          "Go||||false",
 		"Go 📅 2026-02-30 📅 2026-03-01":            "Go 📅 2026-02-30|2026-03-01|||false",
 		"Go [due:: tomorrow] 📅 soon":              "Go [due:: tomorrow] 📅 soon||||false",

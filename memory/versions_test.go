@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,47 +15,26 @@ import (
 // the files ours and theirs, base if it is known, and the results: merged, marked
 // if there are conflicts, and the counts.
 func TestMergeVersions(t *testing.T) {
-	names, err := filepath.Glob("testdata/versions/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := "memory/2026-02-05.md"
-			if line, _, _ := strings.Cut(string(a.Comment), "\n"); strings.HasPrefix(line, "path: ") {
-				path = strings.TrimPrefix(line, "path: ")
-			}
-			texts := map[string][]byte{}
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				if slices.Contains([]string{"base", "ours", "theirs"}, f.Name) {
-					texts[f.Name] = f.Data
-					out.Files = append(out.Files, f)
-				}
-			}
-			m := testLayout().MergeVersions(path, texts["base"], texts["ours"], texts["theirs"])
-			out.Files = append(out.Files, txtar.File{Name: "→ merged", Data: versionText(m, KeepOurs)})
-			if len(m.Conflicts) > 0 && !m.Whole {
-				out.Files = append(out.Files, txtar.File{Name: "→ marked", Data: versionText(m, KeepMarked)},
-					txtar.File{Name: "→ both", Data: versionText(m, KeepBoth)})
-			}
-			out.Files = append(out.Files, txtar.File{Name: "→ counts", Data: fmt.Appendf(nil,
-				"added %d, changed %d, removed %d, conflicts %d, whole %t, additions %t\n",
-				m.Added, m.Changed, m.Removed, len(m.Conflicts), m.Whole, m.Additions)})
-			got := txtar.Format(out)
-			if *update {
-				if err := os.WriteFile(name, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			} else if want := txtar.Format(a); !bytes.Equal(got, want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-		})
-	}
+	golden(t, "versions", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		path := "memory/2026-02-05.md"
+		if line, _, _ := strings.Cut(string(a.Comment), "\n"); strings.HasPrefix(line, "path: ") {
+			path = strings.TrimPrefix(line, "path: ")
+		}
+		texts := map[string][]byte{}
+		for _, f := range a.Files {
+			texts[f.Name] = f.Data
+		}
+		m := testLayout().MergeVersions(path, texts["base"], texts["ours"], texts["theirs"])
+		a.Files = append(a.Files, txtar.File{Name: "→ merged", Data: versionText(m, KeepOurs)})
+		if len(m.Conflicts) > 0 && !m.Whole {
+			a.Files = append(a.Files, txtar.File{Name: "→ marked", Data: versionText(m, KeepMarked)},
+				txtar.File{Name: "→ both", Data: versionText(m, KeepBoth)})
+		}
+		a.Files = append(a.Files, txtar.File{Name: "→ counts", Data: fmt.Appendf(nil,
+			"added %d, changed %d, removed %d, conflicts %d, whole %t, additions %t\n",
+			m.Added, m.Changed, m.Removed, len(m.Conflicts), m.Whole, m.Additions)})
+		return a
+	})
 }
 
 func versionText(m *VersionMerge, keep Keep) []byte {
@@ -247,22 +224,6 @@ func FuzzMergeVersions(f *testing.F) {
 	})
 }
 
-// TestMergeVersionsMark checks that a merge keeps the byte order mark of our version.
-func TestMergeVersionsMark(t *testing.T) {
-	const mark = "\ufeff"
-	for _, test := range []struct{ base, ours, theirs, want string }{
-		{mark + "- a\n", mark + "- a\n- b\n", mark + "- a\n- c\n", mark + "- a\n- b\n- c\n"},
-		{mark + "- a\r\n", mark + "- a\r\n", "- a\r\n- c\r\n", mark + "- a\r\n- c\r\n"},
-		{"- a\n", "- a\n- b\n", mark + "- a\n", "- a\n- b\n"},
-		{mark + "- a\n", mark + "- a\n- b\n", mark + "- a\n- b\n", mark + "- a\n- b\n"},
-	} {
-		m := testLayout().MergeVersions("notes/a.md", []byte(test.base), []byte(test.ours), []byte(test.theirs))
-		if got, err := m.Text(KeepOurs); err != nil || string(got) != test.want {
-			t.Errorf("%q and %q: %q, %v, want %q", test.ours, test.theirs, got, err, test.want)
-		}
-	}
-}
-
 // TestMergeVersionsUnchanged checks that a merge keeps the bytes of lines that no
 // version changed: line endings, blank lines and the end of the file.
 func TestMergeVersionsUnchanged(t *testing.T) {
@@ -280,6 +241,9 @@ func TestMergeVersionsUnchanged(t *testing.T) {
 		"text below the end": {"- a\n- b", "- A\n- b", "- a\n- b\n- new", "- A\n- b\n- new"},
 		"frontmatter": {"---  \r\nsummary: a\nsource: b\r\n...\n- a\n", "---  \r\nsummary: A\nsource: b\r\n...\n- a\n", "---  \r\nsummary: a\nsource: b\r\nsession_id: c\n...\n- a\n",
 			"---  \r\nsummary: A\nsource: b\r\nsession_id: c\n...\n- a\n"},
+		"byte order marks":            {"\ufeff- a\n", "\ufeff- a\n- b\n", "\ufeff- a\n- c\n", "\ufeff- a\n- b\n- c\n"},
+		"our byte order mark":         {"\ufeff- a\r\n", "\ufeff- a\r\n", "- a\r\n- c\r\n", "\ufeff- a\r\n- c\r\n"},
+		"a byte order mark of theirs": {"- a\n", "- a\n- b\n", "\ufeff- a\n", "- a\n- b\n"},
 		"frontmatter alone": {"---\nsummary: a\nsource: b\n---\n\n\n", "---\nsummary: A\nsource: b\n---\n\n\n", "---\nsummary: a\nsource: B\n---\n\n\n",
 			"---\nsummary: A\nsource: B\n---\n\n\n"},
 	} {
