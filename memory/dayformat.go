@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,24 +16,18 @@ import (
 // A DayFormat recognizes the paths of daily notes in a format of moment.js, as
 // Obsidian uses it.
 type DayFormat struct {
-	folder  string // with a slash at the end, or empty
-	pattern *regexp.Regexp
-	parts   []string // layouts of package time for the groups of pattern; empty for other parts
+	pattern *regexp.Regexp // of a path without extension
+	parts   string         // Y, M or D for each group of pattern
 }
 
-// A dayToken is the meaning of a token of moment.js.
-type dayToken struct {
-	layout  string // of package time; empty for a part that does not select the day
-	pattern string
-}
-
-var dayTokens = map[string]dayToken{
-	"YYYY": {"2006", `\d{4}`}, "YY": {"06", `\d{2}`},
-	"MMMM": {"January", `\pL+`}, "MMM": {"Jan", `\pL{3}`}, "MM": {"01", `\d{2}`}, "M": {"1", `\d{1,2}`},
-	"DD": {"02", `\d{2}`}, "D": {"2", `\d{1,2}`}, "Do": {"2", `\d{1,2}(?:st|nd|rd|th)`},
-	"dddd": {"", `\pL+`}, "ddd": {"", `\pL+`}, "dd": {"", `\pL+`}, "d": {"", `[0-6]`}, "E": {"", `[1-7]`},
-	"ww": {"", `\d{2}`}, "w": {"", `\d{1,2}`}, "WW": {"", `\d{2}`}, "W": {"", `\d{1,2}`},
-	"gggg": {"", `\d{4}`}, "GGGG": {"", `\d{4}`}, "Q": {"", `[1-4]`},
+// dayTokens maps the tokens of moment.js to patterns. The group is the part of the date
+// with the first letter of the token.
+var dayTokens = map[string]string{
+	"YYYY": `(\d{4})`, "YY": `(\d{2})`,
+	"MMMM": `(\pL+)`, "MMM": `(\pL{3})`, "MM": `(\d{2})`, "M": `(\d{1,2})`,
+	"DD": `(\d{2})`, "D": `(\d{1,2})`, "Do": `(\d{1,2})(?:st|nd|rd|th)`,
+	"dddd": `\pL+`, "ddd": `\pL+`, "dd": `\pL+`, "d": `[0-6]`, "E": `[1-7]`,
+	"ww": `\d{2}`, "w": `\d{1,2}`, "WW": `\d{2}`, "W": `\d{1,2}`, "gggg": `\d{4}`, "GGGG": `\d{4}`, "Q": `[1-4]`,
 }
 
 // dayTokenRE matches literal text in brackets, an escaped character, a token, or any
@@ -49,21 +44,17 @@ func ParseDayFormat(folder, format string) (*DayFormat, error) {
 	if len(format) > maxDayFormat || !utf8.ValidString(format) {
 		return nil, fmt.Errorf("a format of days is longer than %d bytes or not text", maxDayFormat)
 	}
-	f := &DayFormat{}
-	folder = strings.Trim(path.Clean("/"+folder), "/")
-	if folder != "" {
-		f.folder = folder + "/"
+	f, pattern := &DayFormat{}, "^"
+	if folder = strings.Trim(path.Clean("/"+folder), "/"); folder != "" {
+		pattern += regexp.QuoteMeta(folder) + "/"
 	}
-	has := ""
-	pattern := "^"
 	for _, token := range dayTokenRE().FindAllString(format, -1) {
 		known, ok := dayTokens[token]
 		switch {
 		case ok:
-			pattern += "(" + known.pattern + ")"
-			f.parts = append(f.parts, known.layout)
-			if known.layout != "" {
-				has += token[:1]
+			pattern += known
+			if known[0] == '(' {
+				f.parts += token[:1]
 			}
 		case len(token) > 1 && token[0] == '[':
 			pattern += regexp.QuoteMeta(token[1 : len(token)-1])
@@ -75,7 +66,7 @@ func ParseDayFormat(folder, format string) (*DayFormat, error) {
 			pattern += regexp.QuoteMeta(token)
 		}
 	}
-	if !strings.Contains(has, "Y") || !strings.Contains(has, "M") || !strings.Contains(has, "D") {
+	if !strings.Contains(f.parts, "Y") || !strings.Contains(f.parts, "M") || !strings.Contains(f.parts, "D") {
 		return nil, fmt.Errorf("the format of days %q lacks the year, the month or the day", format)
 	}
 	var err error
@@ -86,41 +77,31 @@ func ParseDayFormat(folder, format string) (*DayFormat, error) {
 // Day returns the day of the daily note at path, as YYYY-MM-DD, and reports whether it
 // is one. A nil format has no daily notes.
 func (f *DayFormat) Day(path string) (day string, ok bool) {
-	if f == nil {
-		return "", false
-	}
 	name, md := CutMarkdown(path)
-	name, below := strings.CutPrefix(name, f.folder)
-	if !md || !below {
+	if f == nil || !md {
 		return "", false
 	}
-	groups := f.pattern.FindStringSubmatch(name)
-	if groups == nil {
-		return "", false
-	}
-	date := map[byte]string{} // by kind of part; one may occur several times with one value
-	for i, layout := range f.parts {
-		value := groups[i+1]
-		if layout == "2" {
-			value = strings.TrimRight(value, "stndrh")
-		}
-		t, err := time.Parse(layout, value)
-		part, form := byte('m'), "01"
-		switch layout {
-		case "":
+	date := map[byte]int{} // by part, which may occur several times with one value
+	for i, value := range f.pattern.FindStringSubmatch(name) {
+		if i == 0 {
 			continue
-		case "2006", "06":
-			part, form = 'y', "2006"
-		case "2", "02":
-			part, form = 'd', "02"
 		}
-		is := t.Format(form)
-		if err != nil || date[part] != "" && date[part] != is {
+		part := f.parts[i-1]
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			n = int(months[strings.ToLower(value[:min(3, len(value))])])
+			if month := time.Month(n).String(); value != month && value != month[:3] {
+				return "", false
+			}
+		} else if part == 'Y' && len(value) == 2 {
+			n += 2000
+		}
+		if was, known := date[part]; known && was != n {
 			return "", false
 		}
-		date[part] = is
+		date[part] = n
 	}
-	day = date['y'] + "-" + date['m'] + "-" + date['d']
+	day = fmt.Sprintf("%04d-%02d-%02d", date['Y'], date['M'], date['D'])
 	if !IsDay(day) {
 		return "", false
 	}
