@@ -315,18 +315,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestSafeName(t *testing.T) {
-	long := "acct:" + strings.Repeat("x", 230)
-	for name, want := range map[string]bool{
-		SubjectDir(long): true, SubjectDir("acct:42"): true, SubjectDir("a b"): true,
-		"two words": false, ".hidden": false, strings.Repeat("x", 230): false,
-	} {
-		if got := isSafeName(name); got != want {
-			t.Errorf("%q: %v, want %v", name, got, want)
-		}
-	}
-}
-
 func TestValidSubject(t *testing.T) {
 	for _, s := range []string{"a", "acct:42", "张三", "a b"} {
 		if err := ValidSubject(s); err != nil {

@@ -447,7 +447,7 @@ func FuzzNames(f *testing.F) {
 			dir bool
 		}{{SubjectDir, true}, {UserDir, true}, {SessionFile, false}} {
 			got := name.of(a)
-			if got == "" || len(got) > 240 || strings.Trim(got, allowed) != "" || isHiddenName(got) || name.dir && isReserved(got) {
+			if got == "" || len(got) > 240 || strings.Trim(got, allowed) != "" || isHiddenName(got) || name.dir && (isReserved(got) || !isSafeName(got)) {
 				t.Fatalf("%q has the name %q", a, got)
 			}
 			if !name.dir && (new(Layout).Skip(got) != "" || new(Layout).Skip("2026-02-04/"+got) != "") {
