@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test test-long test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
+.PHONY: help build install uninstall run test test-long test-e2e faults soak stress conformance browser cluster lint bench fuzz eval dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -171,11 +171,6 @@ fuzz: ## run each fuzz target for FUZZTIME
 eval: ## compare the ranking on the judged collections in EVAL
 	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
-
-# Update docs/demo.svg with the current output of its commands. make test fails
-# if the image is stale.
-demo: ## update docs/demo.svg
-	$(GO) test ./cmd/memwatchd/internal/e2e -count=1 -run '^TestPagesDemo$$' -update
 
 # Build the packages of a release for linux and darwin, and their checksums, in
 # dist/. make dist-check builds them twice, the second time without caches, compares
