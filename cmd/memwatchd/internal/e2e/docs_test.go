@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,11 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // passing matches output that differs between runs.
@@ -109,66 +103,24 @@ func stepsOf(console string) []step {
 	return steps
 }
 
-// TestPagesBlocks checks each block by its kind: configurations load, JSON is
-// valid, commands exist, and files have no problems.
-func TestPagesBlocks(t *testing.T) {
-	layout := config.Default().Layout()
-	for _, p := range pages(t) {
-		p.each("yaml", func(where, text string) {
-			c := config.Default()
-			if err := c.ReadYAML(where, []byte(text)); err != nil {
-				t.Error(err)
-			} else if err := c.Finish(); err != nil {
-				t.Errorf("%s: %v", where, err)
-			}
-		})
-		p.each("json", func(where, text string) {
-			if !json.Valid([]byte(text)) {
-				t.Errorf("%s: no JSON", where)
-			}
-		})
-		p.each("sh", func(where, text string) {
-			if out, err := exec.Command("sh", "-n", "-c", text).CombinedOutput(); err != nil {
-				t.Errorf("%s: %s", where, out)
-			}
-			for line := range strings.Lines(text) {
-				checkCommands(t, where, line)
-			}
-		})
-		p.each("markdown", func(where, text string) {
-			doc := layout.Parse("note.md", []byte(text), memory.Meta{})
-			for _, problem := range doc.Problems {
-				t.Errorf("%s: %+v", where, problem)
-			}
-		})
-		for _, b := range p.blocks {
-			if kinds := []string{"", "console", "yaml", "json", "sh", "markdown"}; !slices.Contains(kinds, b.kind) {
-				t.Errorf("%s:%d: a block of %s, which nothing looks at", p.path, b.start, b.kind)
-			}
-		}
-	}
-}
-
-// TestPagesProse checks that names in the prose exist: commands with their
-// flags, keys, and linked files and headings. It also checks that the README of
-// the repository or of a directory of pages links to each page.
+// TestPagesProse checks that the commands of the pages exist, with their flags, and
+// linked files and headings. It also checks that the README of the repository or of a
+// directory of pages links to each page.
 func TestPagesProse(t *testing.T) {
 	all := map[string]*docPage{}
 	linked := map[string]bool{"README.md": true}
 	for _, p := range pages(t) {
 		all[p.path] = p
 	}
-	key := regexp.MustCompile("^(" + strings.Join(sections(), "|") + `)\.[a-z_.]+$`)
-	status := jsonNames(reflect.TypeFor[api.Status]())
 	for _, p := range pages(t) {
+		p.each("sh", func(where, text string) {
+			for line := range strings.Lines(text) {
+				checkCommands(t, where, line)
+			}
+		})
 		p.prose(func(number int, line string) {
-			where := fmt.Sprintf("%s:%d", p.path, number)
 			for _, span := range codeSpan.FindAllString(line, -1) {
-				span = strings.Trim(span, "`")
-				checkCommands(t, where, span)
-				if key.MatchString(span) && !named(span, config.KeyNames(config.Keys)) && !named(span, status) {
-					t.Errorf("%s: there is no key %s", where, span)
-				}
+				checkCommands(t, fmt.Sprintf("%s:%d", p.path, number), strings.Trim(span, "`"))
 			}
 		})
 		p.links(func(where, target string) {
@@ -195,40 +147,6 @@ func TestPagesProse(t *testing.T) {
 			t.Errorf("no README.md links to %s", name)
 		}
 	}
-}
-
-// named reports whether name, or a name below it, is in names.
-func named(name string, names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
-}
-
-// jsonNames returns the JSON names of the fields of a struct and its nested
-// structs, joined by dots.
-func jsonNames(of reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(of) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		names = append(names, name)
-		if f.Type.Kind() == reflect.Struct {
-			for _, below := range jsonNames(f.Type) {
-				names = append(names, name+"."+below)
-			}
-		}
-	}
-	return names
-}
-
-func sections() []string {
-	var names []string
-	for _, name := range config.KeyNames(config.Keys) {
-		if first, _, nested := strings.Cut(name, "."); nested && !slices.Contains(names, first) {
-			names = append(names, first)
-		}
-	}
-	return names
 }
 
 // commandWords matches a memwatchd command within a line.

@@ -393,21 +393,22 @@ func (s *screen) shown() (string, error) {
 	return string(out), err
 }
 
-// wait waits until the terminal shows a text.
-func (s *screen) wait(text string) {
+// wait waits until the terminal shows all texts, and returns its content.
+func (s *screen) wait(texts ...string) string {
 	s.t.Helper()
 	var last string
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		shown, err := s.shown()
 		if err != nil {
-			s.t.Fatalf("the program has ended before it showed %q; last it showed\n%s", text, last)
+			s.t.Fatalf("the program has ended before it showed %q; last it showed\n%s", texts, last)
 		}
 		last = shown
-		if strings.Contains(shown, text) {
-			return
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(shown, text) }) {
+			return shown
 		}
 	}
-	s.t.Fatalf("the program does not show %q, but\n%s", text, last)
+	s.t.Fatalf("the program does not show %q, but\n%s", texts, last)
+	return ""
 }
 
 // end waits until the program has ended.
@@ -420,49 +421,4 @@ func (s *screen) end() {
 	}
 	shown, _ := s.shown()
 	s.t.Errorf("the program does not end; it shows\n%s", shown)
-}
-
-// TestRaceReplacedWhileAsked replaces a file continuously by a version with the
-// same number of entries, and checks that every answer is one complete version, or
-// marked as incomplete.
-func TestRaceReplacedWhileAsked(t *testing.T) {
-	t.Parallel()
-	base := homeDir(t)
-	e := &edit{path: filepath.Join(base, "root", editedPath), old: content("old", 3), new: content("new", 29)}
-	testkit.WriteFile(t, e.path, e.old)
-	e.live = startLive(t, filepath.Join(base, "root"), "")
-	versions := [][]string{e.want(e.old), e.want(e.new)}
-	var over atomic.Bool
-	var group sync.WaitGroup
-	var asked, degraded atomic.Int64
-	for _, who := range []fields{owner.with(fields{"sync": false}), public.with(fields{"sync": false}), owner, public} {
-		group.Go(func() {
-			for !over.Load() && !t.Failed() {
-				var a api.SearchAnswer
-				if err := e.ask("search", who.with(fields{"query": "quince", "limit": 100}), &a); err != nil {
-					t.Error(err)
-					return
-				}
-				asked.Add(1)
-				got := texts(&a)
-				if a.Index.Degraded { // the file changed between the search and the reading of its hits
-					degraded.Add(1)
-					continue
-				}
-				if !slices.ContainsFunc(versions, func(v []string) bool { return slices.Equal(v, got) }) {
-					t.Errorf("%v: the answer is neither version:\n%s", who, first(got))
-				}
-			}
-		})
-	}
-	replaced := 0
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && !t.Failed(); replaced++ {
-		testkit.WriteFile(t, e.path+".tmp", []string{e.new, e.old}[replaced%2])
-		if err := os.Rename(e.path+".tmp", e.path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	over.Store(true)
-	group.Wait()
-	t.Logf("replaced %d times, asked %d times, %d answers are degraded", replaced, asked.Load(), degraded.Load())
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,19 +180,15 @@ func TestHooks(t *testing.T) {
 }
 
 // hookInputs returns malformed and unusual inputs.
-func hookInputs(t *testing.T, transcript string) map[string]func() io.Reader {
+func hookInputs(t *testing.T) map[string]func() io.Reader {
 	text := func(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 	return map[string]func() io.Reader{
-		"nothing":       text(""),
-		"null":          text("null"),
-		"cut off":       text(`{"prompt": "the billing data`),
-		"other types":   text(`{"prompt": {"a": 1}, "session_id": 7, "transcript_path": [], "source": null, "stop_hook_active": "yes"}`),
-		"deep":          text(strings.Repeat("[", 100_000)),
-		"a pipe":        text(fmt.Sprintf(`{"session_id": "s", "transcript_path": %q}`, fifo(t))),
-		"a directory":   text(fmt.Sprintf(`{"session_id": "s", "transcript_path": %q}`, t.TempDir())),
-		"a device":      text(`{"session_id": "s", "transcript_path": "/dev/zero"}`),
-		"a link":        text(fmt.Sprintf(`{"session_id": "s", "transcript_path": %q}`, linkTo(t, transcript))),
-		"no transcript": text(`{"session_id": "s", "transcript_path": "/nowhere"}`),
+		"nothing":     text(""),
+		"cut off":     text(`{"prompt": "the billing data`),
+		"other types": text(`{"prompt": {"a": 1}, "session_id": 7, "transcript_path": [], "source": null, "stop_hook_active": "yes"}`),
+		"deep":        text(strings.Repeat("[", 100_000)),
+		"a pipe":      text(fmt.Sprintf(`{"session_id": "s", "transcript_path": %q}`, fifo(t))),
+		"a device":    text(`{"session_id": "s", "transcript_path": "/dev/zero"}`),
 		"a huge prompt": func() io.Reader {
 			return io.MultiReader(strings.NewReader(`{"prompt": "`), repeated("billing database ", 100<<20))
 		},
@@ -205,15 +200,6 @@ func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func linkTo(t *testing.T, to string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "link.jsonl")
-	if err := os.Symlink(to, path); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -240,14 +226,13 @@ func TestHookInput(t *testing.T) {
 	l.write("MEMORY.md", "- Tea at three.\n")
 	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
-	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")
 	for _, e := range hook.Events {
 		if e.Name == "session-start" {
-			continue // useful even without input; tested below
+			continue // useful even without input
 		}
-		for what, input := range hookInputs(t, talk) {
+		for what, input := range hookInputs(t) {
 			out, why := l.hook(e.Name, input())
-			special := e.Name == "pre-compact" && (what == "a pipe" || what == "a directory" || what == "a device")
+			special := e.Name == "pre-compact" && (what == "a pipe" || what == "a device")
 			for n := 0; n < 50 && special && strings.Contains(why, "time limit reached"); n++ { // the machine is busy
 				out, why = l.hook(e.Name, input())
 			}
@@ -257,15 +242,6 @@ func TestHookInput(t *testing.T) {
 			if special && !strings.Contains(why, "is not a regular file") {
 				t.Errorf("%s, given %s, says %q", e.Name, what, why)
 			}
-		}
-	}
-	for what, input := range hookInputs(t, talk) {
-		out, _ := l.hook("session-start", input())
-		if strings.HasPrefix(what, "a ") || what == "no transcript" || what == "other types" || what == "null" {
-			continue // valid in the fields that the hook uses
-		}
-		if out != "" {
-			t.Errorf("session-start, given %s, prints %q", what, out)
 		}
 	}
 	if text := l.noted(); text != "" {
@@ -284,16 +260,6 @@ func TestHookInput(t *testing.T) {
 	}
 	fmt.Fprint(w, `{"prompt": "where is the billing database?"}`)
 	l.hook("prompt", r) // the end of the object is enough
-	closed := exec.Command("sh", "-c", `memwatchd --config "$0" hook session-start </dev/null >&- 2>&-; exec memwatchd --config "$0" hook prompt <&-`, l.config)
-	closed.Env = l.env
-	if out, err := closed.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("with closed files: %v, %q", err, out)
-	}
-	unread := exec.Command("sh", "-c", `echo '{"source":"startup"}' | memwatchd --config "$0" hook session-start | true; exit ${PIPESTATUS:-0}`, l.config)
-	unread.Env = l.env
-	if out, err := unread.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("unread: %v, %q", err, out)
-	}
 }
 
 // TestRaceHookDaemon checks that a hook exits with status 0 and prints nothing, or what
@@ -358,53 +324,4 @@ func TestRaceHookDaemon(t *testing.T) {
 	l.suspend()
 	silent("stopped")
 	l.resume()
-}
-
-// TestHookOff checks that disabled hooks, and hooks with an invalid
-// configuration, do nothing. Wrong usage prints an error but also exits with
-// status 0, because agents treat other codes as a refusal.
-func TestHookOff(t *testing.T) {
-	t.Parallel()
-	l := startLive(t, t.TempDir(), "")
-	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
-	l.sync()
-	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")
-	input := fmt.Sprintf(`{"session_id": "s", "prompt": "where is the billing database?", "transcript_path": %q, "last_assistant_message": "Fixed the race."}`, talk)
-	env := l.env
-	for _, off := range [][3]string{
-		{"hooks: {enabled: false}\n", "", "hooks.enabled is false"},
-		{"", "MEMWATCHD_MEMORY_ENABLED=false", "memory.enabled is false"},
-		{"hooks: {capture: false}\n", "", "hooks.capture is false"},
-		{"hooks: {context_limit: x}\n", "", "context_limit"},
-	} {
-		config, why := off[0], off[2]
-		l.configure(config)
-		l.env = append(slices.Clone(env), off[1])
-		for _, e := range hook.Events {
-			out, said := l.hook(e.Name, strings.NewReader(input))
-			for n := 0; n < 50 && strings.Contains(said, "time limit reached"); n++ { // the machine is busy
-				out, said = l.hook(e.Name, strings.NewReader(input))
-			}
-			if strings.Contains(config, "capture") && !strings.Contains(said, why) {
-				continue // the setting affects another hook
-			}
-			if out != "" || !strings.Contains(said, why) {
-				t.Errorf("%s with %q prints %q and says %q", e.Name, config, out, said)
-			}
-		}
-	}
-	l.configure("")
-	l.env = env
-	if text := l.noted(); text != "" {
-		t.Errorf("it is noted\n%s", text)
-	}
-	for _, args := range [][]string{{"hook", "some-event"}, {"hook", "prompt", "--what"}, {"hook", "prompt", "now"}, {"hook", "--what"}} {
-		cmd := exec.Command("memwatchd", args...)
-		cmd.Env = l.env
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); err != nil || stdout.Len() > 0 || stderr.Len() == 0 {
-			t.Errorf("%q: %v, prints %q and says %q", args, err, &stdout, &stderr)
-		}
-	}
 }

@@ -12,7 +12,7 @@ import (
 // log while it cannot improve its state.
 func (l *live) wantCalm(state string) {
 	l.t.Helper()
-	watched := 3 * time.Second
+	watched := time.Second
 	if os.Getenv("FAULTS") != "" {
 		watched = 10 * time.Second
 	}

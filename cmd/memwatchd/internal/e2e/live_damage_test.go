@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,11 +70,8 @@ func each(fn func(data []byte) []byte) func(*testing.T, ...string) {
 
 var (
 	shorter = each(func(b []byte) []byte { return b[:len(b)-1] })
-	half    = each(func(b []byte) []byte { return b[:len(b)/2] })
 	empty   = each(func([]byte) []byte { return nil })
-	zeroed  = each(func(b []byte) []byte { return make([]byte, len(b)) })
 	garbage = each(func([]byte) []byte { return []byte("garbage\n") })
-	twice   = each(func(b []byte) []byte { return append(b, b...) })
 )
 
 func remove(t *testing.T, names ...string) {
@@ -103,42 +98,19 @@ func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	const files = 40
 	first := func(l *live) string { return l.segments()[0] }
-	const either = -1
 	list := func(l *live) string { return filepath.Join(l.store(), "store", "root.bolt") }
-	small := func(name string) func(*live) string {
-		return func(l *live) string { return filepath.Join(l.store(), name) }
-	}
 	for _, tt := range []struct {
 		name   string
 		what   func(*live) string
 		damage func(*testing.T, ...string)
-		aside  int // how often the damage causes the index to be removed, or either
+		aside  int // how often the damage causes the index to be removed
 	}{
 		{"segment a byte shorter", first, shorter, 1},
-		{"segment half", first, half, 1},
-		{"segment empty", first, empty, 1},
-		{"segment zeroed", first, zeroed, 1},
-		{"segment twice as long", first, twice, 1},
 		{"segment garbage", first, garbage, 1},
-		{"segment removed", first, remove, 1},
 		{"segment a directory", first, asDir, 1},
-		{"list empty", list, empty, 1},
-		{"list removed", list, remove, 0},
 		{"list garbage", list, garbage, 1},
-		{"list half", list, half, either}, // the second half may be unused
-		{"list zeroed", list, zeroed, 1},
-		{"list twice as long", list, twice, 0},
-		{"list a directory", list, asDir, 1},
-		{"store empty", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); os.Mkdir(names[0], 0o700) }, 0},
-		{"store removed", (*live).store, remove, 0},
 		{"store a file", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); testkit.WriteFile(t, names[0], "x") }, 0},
 		{"everything removed", (*live).indexDir, remove, 0},
-		{"version empty", small("version"), empty, 0},
-		{"version removed", small("version"), remove, 0},
-		{"version a directory", small("version"), asDir, 0},
-		{"stray segment", (*live).store, func(t *testing.T, names ...string) {
-			testkit.WriteFile(t, filepath.Join(names[0], "store", "0000000000ff.zap"), "x")
-		}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +124,7 @@ func TestDamagedIndex(t *testing.T) {
 			l.wantFirst(files)
 			l.wantWell(files)
 			got := l.aside()
-			if got != tt.aside && tt.aside != either {
+			if got != tt.aside {
 				t.Errorf("removed %d times, want %d", got, tt.aside)
 			}
 			// The rebuilt index is valid.
@@ -163,71 +135,6 @@ func TestDamagedIndex(t *testing.T) {
 			l.wantWell(files)
 			if again := l.aside(); again != got {
 				t.Errorf("started again, removed %d times, want %d", again, got)
-			}
-		})
-	}
-}
-
-// TestForbiddenSegment checks that an unreadable segment counts as a missing
-// one.
-func TestForbiddenSegment(t *testing.T) {
-	t.Parallel()
-	l := newSomebodys(t, "")
-	l.fill(40)
-	l.own()
-	l.start()
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(l.segments()[0], 0); err != nil {
-		t.Fatal(err)
-	}
-	l.wantFirst(40)
-	l.wantWell(40)
-	if got := l.aside(); got != 1 {
-		t.Errorf("set aside %d times, want 1", got)
-	}
-}
-
-// TestFlippedBits checks that if one bit anywhere in the index is flipped,
-// searches still find the content of the files.
-func TestFlippedBits(t *testing.T) {
-	t.Parallel()
-	const files, workers = 40, 4
-	flips := 12
-	if os.Getenv("FAULTS") != "" {
-		flips = 160
-	}
-	for w := range workers {
-		t.Run(fmt.Sprint(w), func(t *testing.T) {
-			t.Parallel()
-			l := newLive(t, t.TempDir(), "")
-			l.panics = true
-			l.fill(files)
-			l.start()
-			for n := w; n < flips; n += workers {
-				if err := l.stop(); err != nil {
-					t.Fatal(err)
-				}
-				name, alone := l.segments()[0], len(l.segments()) == 1 // of several, some may be unused
-				if n%2 == 1 {
-					name = filepath.Join(l.store(), "store", "root.bolt")
-				}
-				var at, bit int
-				each(func(b []byte) []byte {
-					at, bit = rand.IntN(len(b)), rand.IntN(8)
-					b[at] ^= 1 << bit
-					return b
-				})(t, name)
-				before := l.aside()
-				l.wantFirst(files)
-				l.wantWell(files)
-				if n%2 == 0 && alone && l.aside() != before+1 { // parts of root.bolt are unused
-					t.Errorf("bit %d of byte %d of %s was not noticed", bit, at, filepath.Base(name))
-				}
-				if t.Failed() {
-					t.Fatalf("bit %d of byte %d of %s was flipped", bit, at, filepath.Base(name))
-				}
 			}
 		})
 	}
@@ -248,14 +155,7 @@ func TestDamagedInUse(t *testing.T) {
 				}
 			}
 		}},
-		{"segments removed", func(l *live) { remove(l.t, l.segments()...) }},
-		{"store removed", func(l *live) { remove(l.t, l.store()) }},
 		{"everything removed", func(l *live) { remove(l.t, l.indexDir()) }},
-		{"store moved", func(l *live) {
-			if err := os.Rename(l.store(), l.store()+".away"); err != nil {
-				l.t.Fatal(err)
-			}
-		}},
 	} {
 		for _, first := range []string{"asked", "written"} {
 			t.Run(tt.name+" then "+first, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -137,60 +136,5 @@ func TestLiveEmbeddings(t *testing.T) {
 		if strings.Contains(l.log.String(), never) {
 			t.Errorf("%q is in the log", never)
 		}
-	}
-
-	// Without an endpoint, nothing is sent, and forget still removes vectors.
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
-	l.configure("")
-	requests, _ := service.Requests()
-	l.start()
-	l.write("2026-02-04/d.md", "- This entry is written without any endpoint\n")
-	l.sync()
-	if got := find(owner, "an entry without endpoints here"); !strings.HasPrefix(got, "off ") {
-		t.Errorf("found %q", got)
-	}
-	if s := l.mustStatus(); s.Embed != nil {
-		t.Errorf("%+v", s.Embed)
-	}
-	l.forget(owner, "automobile")
-	if n := l.vectorFiles(); n != 0 {
-		t.Errorf("vectors of %d bytes", n)
-	}
-	if found, _ := filepath.Glob(filepath.Join(filepath.Dir(l.config), "cache/*/*/vectors")); found != nil {
-		t.Errorf("%v remain", found)
-	}
-	if n, _ := service.Requests(); n != requests {
-		t.Errorf("%d requests", n-requests)
-	}
-}
-
-// TestLiveDeadEndpoint checks that the answers with an endpoint that fails are those
-// by words.
-func TestLiveDeadEndpoint(t *testing.T) {
-	t.Parallel()
-	service := llmtest.NewServer(t)
-	l := newLive(t, t.TempDir(), "")
-	l.configure(fmt.Sprintf("embed: {endpoint: %q, model: tiny}\n", service.URL))
-	l.write("2026-02-04/a.md", "- We bought a new automobile in Berlin\n- The staging server listens on port 8080\n")
-	l.start()
-	l.embedded()
-	service.Set(llmtest.Hang)
-	l.write("2026-02-04/b.md", "- The server of the office has another port\n")
-	l.sync()
-	who := fields{"subject": "owner", "context": "public"}
-	hits := func(mode string) []api.Hit {
-		t.Helper()
-		var a api.SearchAnswer
-		l.must("search", who.with(fields{"query": "which port has the server", "mode": mode, "as_of": "2026-02-05"}), &a)
-		if s := a.Index.Semantic; mode == "auto" && (s == nil || s.State != "timeout" && s.State != "error") {
-			t.Errorf("%+v", s)
-		}
-		return a.Hits
-	}
-	same := func(a, b api.Hit) bool { return a.ID == b.ID && a.Score == b.Score }
-	if auto, words := hits("auto"), hits("relevance"); len(words) != 2 || !slices.EqualFunc(auto, words, same) {
-		t.Errorf("%+v\n%+v", auto, words)
 	}
 }

@@ -168,64 +168,6 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 }
 
-// TestForgottenByOne checks that forgetting affects only the caller's text: the
-// same text of other subjects stays, and their changes can still be undone.
-func TestForgottenByOne(t *testing.T) {
-	t.Parallel()
-	l := newLive(t, t.TempDir(), "")
-	theirs := fields{"subject": "acct:42", "context": "private"}
-	l.write("MEMORY.md", "- mine: "+quark+"\n")
-	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- theirs\n")
-	mixed := testkit.DaysAgo(1) + "/group.md"
-	rest := "- 1\n- 2\n- 3\n- 4\n"
-	l.write(mixed, "- by 42: "+quark+" <!-- written_by=acct:42 -->\n"+rest+"- the owner's: "+quark+"\n")
-	l.write("gone.md", "- x\n")
-	l.start()
-	var edited api.EditAnswer
-	l.must("edit", owner.with(fields{"path": mixed, "old_text": "the owner's", "new_text": "only the owner's"}), &edited)
-	l.must("edit", owner.with(fields{"path": "gone.md", "old_text": "x", "new_text": quark}), &edited)
-	if err := os.Remove(l.path("gone.md")); err != nil {
-		t.Fatal(err)
-	}
-	l.sync()
-	l.must("edit", theirs.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "- theirs", "new_text": "- theirs: " + quark}), &edited)
-
-	if done := l.forget(theirs, quark); len(done.Entries) > 0 || len(done.Removed) != 2 {
-		t.Errorf("%+v", done)
-	}
-	for path, text := range map[string]string{
-		"MEMORY.md":                    "- mine: " + quark + "\n",
-		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n",
-		mixed:                          rest + "- only the owner's: " + quark + "\n",
-	} {
-		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
-			t.Errorf("%s is %q, %v", path, data, err)
-		}
-	}
-	if a := l.search(theirs, quark, nil); a.Total != 1 || !strings.HasPrefix(a.Hits[0].Text, "- only the owner's") {
-		t.Errorf("it is found: %+v", a.Hits)
-	}
-	if a := l.search(owner, quark, nil); a.Total != 2 {
-		t.Errorf("what is the owner's is not found: %+v", a.Hits)
-	}
-	var journal api.JournalAnswer
-	l.must("journal", owner.with(fields{"path": "_longterms/acct_42/_index.md"}), &journal)
-	for _, w := range journal.Writes {
-		if !w.Forgotten {
-			t.Errorf("the journal has it: %+v", w)
-		}
-	}
-	for _, path := range []string{mixed, "gone.md"} {
-		var journal api.JournalAnswer
-		l.must("journal", owner.with(fields{"path": path}), &journal)
-		for _, w := range journal.Writes {
-			if w.Forgotten != (w.Cause == "forget") {
-				t.Errorf("of what the owner wrote something is forgotten, or all of it is kept: %+v", w)
-			}
-		}
-	}
-}
-
 // TestForgetKilled checks that if a daemon is killed while it forgets, the text is in files,
 // where a repeated request finds it, or nowhere.
 func TestForgetKilled(t *testing.T) {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -122,59 +121,9 @@ func (l *live) savedIsFound() {
 	}
 }
 
-// TestSavedIsChanged checks that edit and write, requested right after a save,
-// know the saved text: in new and in existing files, saved in place or by
-// renaming.
-func TestSavedIsChanged(t *testing.T) {
-	t.Parallel()
-	l := startLive(t, t.TempDir(), "")
-	const rounds = 60
-	save := func(path, text string, rename bool) {
-		t.Helper()
-		if !rename {
-			l.write(path, text)
-			return
-		}
-		l.write(path+".tmp", text)
-		if err := os.Rename(l.path(path+".tmp"), l.path(path)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	changed := map[string]int{}
-	change := func(op, path, want string, request fields) {
-		t.Helper()
-		var a api.EditAnswer
-		err := l.ask(op, owner.with(fields{"path": path}).with(request), &a)
-		got, readErr := os.ReadFile(l.path(path))
-		if err != nil || readErr != nil || !a.Changed || string(got) != want {
-			t.Errorf("%s %s: %v, %v; changed %v, the file is %q", op, path, err, readErr, a.Changed, got)
-			return
-		}
-		changed[op]++
-	}
-	for n := range rounds {
-		path, word := fmt.Sprintf("notes/n%d.md", n%(rounds/2)), letters(n) // each file is new, later there
-		save(path, "- "+word+" is saved\n", n%4 < 2)
-		change("edit", path, "- "+word+" is edited\n", fields{"old_text": word + " is saved", "new_text": word + " is edited"})
-		saved := "- " + word + " is saved again\n"
-		save(path, saved, n%4 >= 2)
-		change("write", path, "- "+word+" is written\n",
-			fields{"text": "- " + word + " is written\n", "hash": fmt.Sprintf("%x", sha256.Sum256([]byte(saved)))})
-	}
-	t.Logf("of %d saves each, %d were edited and %d written", rounds, changed["edit"], changed["write"])
-}
-
 // letters returns a word for each number. A word with digits would be split.
 func letters(n int) string {
 	return "x" + strings.Map(func(r rune) rune { return rune("bcdfghjklm"[r-'0']) }, fmt.Sprint(n))
-}
-
-// TestFiftyThousandFiles checks that all of very many files saved at once are
-// found after sync.
-func TestFiftyThousandFiles(t *testing.T) {
-	faults(t)
-	l := startLive(t, t.TempDir(), "")
-	l.manyFiles(500, 100)
 }
 
 // TestTenThousandFiles checks that after more events than the system queues,

@@ -119,53 +119,6 @@ func runGitMachines(t *testing.T, hosts bool) {
 	}
 }
 
-// TestGitNames merges files with names like flags, which two branches changed, with the
-// documented configuration of the merge driver and with the earlier one.
-func TestGitNames(t *testing.T) {
-	t.Parallel()
-	needs(t, "git")
-	names := []string{"--help", "-h", "--help=true", "--help.md", "-h.md", "--/a.md", "--socket=x.md", "--context=public", "--json",
-		"--no-color", "-", "---", "-.md", "--version", "merge", "--config", "--dir=x", "--dir", "a b;$(touch x)'.md", "line\nbreak.md",
-		"sub/_longterms/owner/_index.md", "note.md"}
-	for _, driver := range []string{"memwatchd", "old"} {
-		root := t.TempDir()
-		write := func(text string) {
-			for _, name := range names {
-				path := filepath.Join(root, name)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		commit := func(message string) {
-			runGit(t, root, "add", "-A")
-			runGit(t, root, "commit", "-qm", message)
-		}
-		runGit(t, root, "init", "-q", "-b", "main")
-		if err := os.WriteFile(filepath.Join(root, ".gitattributes"), []byte("* merge="+driver+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		write("- base\n")
-		commit("base")
-		runGit(t, root, "checkout", "-qb", "theirs")
-		write("- base\n- theirs\n")
-		commit("theirs")
-		runGit(t, root, "checkout", "-q", "main")
-		write("- base\n- ours\n")
-		commit("ours")
-		runGit(t, root, "merge", "-q", "--no-edit", "theirs")
-		for _, name := range names {
-			text, err := os.ReadFile(filepath.Join(root, name))
-			if want := "- base\n- ours\n- theirs\n"; err != nil || string(text) != want {
-				t.Errorf("%s: %q is %q, %v", driver, name, text, err)
-			}
-		}
-	}
-}
-
 // syncGit commits what is new, and exchanges it with the other machine.
 func (l *live) syncGit() {
 	l.t.Helper()
@@ -188,8 +141,7 @@ func (l *live) syncGit() {
 
 func gitCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com",
-		"-c", "merge.memwatchd.driver=memwatchd merge -- %O %A %B %P",
-		"-c", "merge.old.driver=memwatchd merge %O %A %B %P"}, args...)...)
+		"-c", "merge.memwatchd.driver=memwatchd merge -- %O %A %B %P"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
 	return cmd

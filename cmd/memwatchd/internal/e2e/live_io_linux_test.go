@@ -9,9 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
@@ -134,107 +132,6 @@ func TestFailingForEver(t *testing.T) {
 			l.kill()
 			l.wantFirst(files + 40)
 			l.wantWell(files + 40)
-		})
-	}
-}
-
-// TestFailingOnce makes the N-th call fail, once in each thread, while files
-// are being indexed.
-func TestFailingOnce(t *testing.T) {
-	faults(t)
-	needs(t, "strace")
-	const files = 60
-	for _, call := range []string{"fsync,fdatasync", "write,pwrite64", "openat", "ftruncate", "mmap", "unlinkat"} {
-		t.Run(strings.ReplaceAll(call, ",", "|"), func(t *testing.T) {
-			t.Parallel()
-			l := newLive(t, t.TempDir(), quick)
-			l.fill(files)
-			l.start()
-			written := 0
-			for _, errno := range []string{"EIO", "ENOSPC", "EINTR"} {
-				for n := range 6 {
-					end := l.fail(failing{call, errno, strconv.Itoa(n + 1), true})
-					for range 5 {
-						l.write(fmt.Sprintf("2026-02-%02d/w%d.md", written%28+1, written), "- quince\n")
-						written++
-						l.search(owner, "quince", fields{"limit": 1})
-					}
-					if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files+written {
-						t.Errorf("%s, the %d. time: it finds %d of %d; %+v", errno, n+1, a.Total, files+written, a.Index)
-					}
-					end()
-					l.wantWell(files + written)
-				}
-			}
-			if err := l.stop(); err != nil {
-				t.Fatal(err)
-			}
-			l.wantFirst(files + written)
-			l.wantWell(files + written)
-			if l.aside() != 0 {
-				t.Error("an index that could not be written is not damaged")
-			}
-		})
-	}
-}
-
-// TestFailingAtStart makes the N-th call of a starting daemon fail, once in
-// each thread. The daemon starts nevertheless or reports the reason, and loses
-// nothing.
-func TestFailingAtStart(t *testing.T) {
-	faults(t)
-	needs(t, "strace")
-	const files = 40
-	for _, call := range []string{"fsync", "write,pwrite64", "openat", "renameat", "mkdirat", "ftruncate", "flock", "mmap", "unlinkat", "fstat,newfstatat", "getdents64"} {
-		t.Run(strings.ReplaceAll(call, ",", "|"), func(t *testing.T) {
-			t.Parallel()
-			l := newLive(t, t.TempDir(), quick)
-			l.panics = true // the Go runtime panics if it cannot start
-			l.fill(files)
-			l.start()
-			ended := 0
-			for _, errno := range []string{"EIO", "ENOSPC", "EINTR"} {
-				for n := range 8 {
-					if err := l.stop(); err != nil {
-						t.Fatal(err)
-					}
-					if n%2 == 1 {
-						remove(t, l.indexDir()) // it starts without an index
-					}
-					f := failing{call, errno, strconv.Itoa(3*n + 1), false}
-					l.limits = "exec strace -D " + strings.Join(l.strace(f), " ") + ` memwatchd serve --config "$0"`
-					l.launch()
-					// The daemon answers, or has ended: the runtime ends a
-					// process that cannot write to its own event descriptor.
-					well := false
-					for deadline := time.Now().Add(time.Minute); !well && l.done != nil; time.Sleep(5 * time.Millisecond) {
-						var a api.SearchAnswer
-						err := l.ask("search", owner.with(fields{"query": "quince", "limit": 1}), &a)
-						well = err == nil && a.Total == files && !a.Index.Degraded
-						select {
-						case err := <-l.done:
-							l.done = nil
-							ended++
-							if err == nil {
-								t.Errorf("%s: it ended, and says that nothing was wrong", f)
-							}
-						default:
-						}
-						if time.Now().After(deadline) {
-							t.Fatalf("%s: it neither comes up nor ends; %d are found; %+v", f, a.Total, a.Index)
-						}
-					}
-					if l.done != nil {
-						if err := l.stop(); err != nil {
-							t.Logf("%s: it ended with %v", f, err)
-						}
-					}
-					l.limits = ""
-					l.wantFirst(files)
-					l.wantWell(files)
-				}
-			}
-			t.Logf("%d of 24 did not come up", ended)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,24 +13,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 )
-
-// sysctl sets a limit of the kernel until the test ends.
-func sysctl(t *testing.T, path, value string) {
-	t.Helper()
-	before, err := os.ReadFile(path)
-	if err == nil {
-		err = os.WriteFile(path, []byte(value), 0)
-	}
-	if err != nil {
-		t.Skipf("the limit cannot be set here: %v", err)
-	}
-	t.Logf("%s is %s for a while", path, value)
-	t.Cleanup(func() {
-		if err := os.WriteFile(path, before, 0); err != nil {
-			t.Errorf("%s could not be set back to %s: %v", path, before, err)
-		}
-	})
-}
 
 // TestFewOpenFiles checks that if few files may be open, the daemon
 // disconnects clients, and its status reports that. Watching and searching are

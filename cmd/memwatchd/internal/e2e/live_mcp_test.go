@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
-	"maps"
-	"net"
-	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
@@ -77,29 +73,6 @@ func (l *live) bridge(t *testing.T, flags ...string) *sdk.ClientSession {
 	return connect(t, &sdk.CommandTransport{Command: cmd})
 }
 
-// over returns a client of the socket itself.
-func (l *live) over(t *testing.T, query string, says http.Header) *sdk.ClientSession {
-	t.Helper()
-	socketed := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", l.socket)
-		},
-	}
-	client := &http.Client{Transport: saying{socketed, says}}
-	return connect(t, &sdk.StreamableClientTransport{Endpoint: "http://memwatchd/mcp" + query, HTTPClient: client, MaxRetries: -1})
-}
-
-type saying struct {
-	http.RoundTripper
-	header http.Header
-}
-
-func (s saying) RoundTrip(r *http.Request) (*http.Response, error) {
-	maps.Copy(r.Header, s.header)
-	return s.RoundTripper.RoundTrip(r)
-}
-
 func connect(t *testing.T, transport sdk.Transport) *sdk.ClientSession {
 	t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
@@ -129,60 +102,51 @@ func useTool(t *testing.T, session *sdk.ClientSession, u use) (text string, resu
 	return text, result
 }
 
-// TestRaceLiveEveryTool checks that an agent uses every tool, over a bridge and
-// over the socket, and its writes are in the files.
+// TestRaceLiveEveryTool checks that an agent uses every tool over a bridge, and its
+// writes are in the files.
 func TestRaceLiveEveryTool(t *testing.T) {
-	for name, connect := range map[string]func(*testing.T, *live) *sdk.ClientSession{
-		"bridge": func(t *testing.T, l *live) *sdk.ClientSession { return l.bridge(t, "--tools", "all") },
-		"socket": func(t *testing.T, l *live) *sdk.ClientSession {
-			return l.over(t, "?tools=all", http.Header{"Memwatchd-Subject": {"owner"}, "Memwatchd-Context": {"private"}})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := startAgents(t)
-			session := connect(t, l)
-			list, err := session.ListTools(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var unused []string
-			for _, tool := range list.Tools {
-				unused = append(unused, tool.Name)
-			}
-			if len(unused) != len(mcp.Tools) {
-				t.Errorf("%d of %d tools are listed: %v", len(unused), len(mcp.Tools), unused)
-			}
-			for _, u := range everyTool {
-				unused = slices.DeleteFunc(unused, func(name string) bool { return name == u.tool })
-				text, result := useTool(t, session, u)
-				if result.IsError || !strings.Contains(text, u.want) {
-					t.Errorf("%s %v answers %q, not %q", u.tool, u.arguments, text, u.want)
-				}
-				if _, ok := result.StructuredContent.(map[string]any); !ok {
-					t.Errorf("%s answers no object", u.tool)
-				}
-				if u.tool == "memory_forget" {
-					l.forgetFirst(t, session, result)
-				}
-			}
-			if len(unused) > 0 {
-				t.Errorf("these were not used: %v", unused)
-			}
-			for path, words := range map[string]string{"notes/report.md": "two tables", "2026-02-04/cli_1.md": "- [x] Add an index", "MEMORY.md": "vim"} {
-				if got, err := l.get(owner, path); err != nil || !strings.Contains(got.Text, words) {
-					t.Errorf("%s has no %q: %v", path, words, err)
-				}
-			}
-			read, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://notes/report.md"})
-			if err != nil || !strings.Contains(read.Contents[0].Text, "two tables") {
-				t.Errorf("the file is %+v, %v", read, err)
-			}
-			files, err := session.ListResources(t.Context(), nil)
-			if err != nil || len(files.Resources) < len(agentFiles)+2 {
-				t.Errorf("the files are %+v, %v", files, err)
-			}
-		})
+	t.Parallel()
+	l := startAgents(t)
+	session := l.bridge(t, "--tools", "all")
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unused []string
+	for _, tool := range list.Tools {
+		unused = append(unused, tool.Name)
+	}
+	if len(unused) != len(mcp.Tools) {
+		t.Errorf("%d of %d tools are listed: %v", len(unused), len(mcp.Tools), unused)
+	}
+	for _, u := range everyTool {
+		unused = slices.DeleteFunc(unused, func(name string) bool { return name == u.tool })
+		text, result := useTool(t, session, u)
+		if result.IsError || !strings.Contains(text, u.want) {
+			t.Errorf("%s %v answers %q, not %q", u.tool, u.arguments, text, u.want)
+		}
+		if _, ok := result.StructuredContent.(map[string]any); !ok {
+			t.Errorf("%s answers no object", u.tool)
+		}
+		if u.tool == "memory_forget" {
+			l.forgetFirst(t, session, result)
+		}
+	}
+	if len(unused) > 0 {
+		t.Errorf("these were not used: %v", unused)
+	}
+	for path, words := range map[string]string{"notes/report.md": "two tables", "2026-02-04/cli_1.md": "- [x] Add an index", "MEMORY.md": "vim"} {
+		if got, err := l.get(owner, path); err != nil || !strings.Contains(got.Text, words) {
+			t.Errorf("%s has no %q: %v", path, words, err)
+		}
+	}
+	read, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://notes/report.md"})
+	if err != nil || !strings.Contains(read.Contents[0].Text, "two tables") {
+		t.Errorf("the file is %+v, %v", read, err)
+	}
+	files, err := session.ListResources(t.Context(), nil)
+	if err != nil || len(files.Resources) < len(agentFiles)+2 {
+		t.Errorf("the files are %+v, %v", files, err)
 	}
 }
 

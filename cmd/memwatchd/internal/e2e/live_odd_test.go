@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,38 +213,6 @@ func TestOddMemory(t *testing.T) {
 			t.Error("get follows a link")
 		}
 	}
-
-	// The same files, one after the other, in a watched memory.
-	testkit.WriteFile(t, filepath.Join(base, "second/first.md"), "- marker\n")
-	second := startLive(t, filepath.Join(base, "second"), "")
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range files {
-			if !yield(name) {
-				return
-			}
-		}
-	})
-	slowest, which := time.Duration(0), ""
-	for _, name := range names {
-		path := second.path(name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(root, name), path); err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		second.sync()
-		if took := time.Since(began); took > slowest {
-			slowest, which = took, name
-		}
-	}
-	t.Logf("the slowest was %.40q with %s", which, slowest)
-	if limit := time.Minute; slowest > limit {
-		t.Errorf("%q took %s, want less than %s", which, slowest, limit)
-	}
-	files["first.md"] = "- marker\n"
-	second.wantOdd(files, nil)
 }
 
 // wantOdd checks that every file is in the index or listed, that files with the

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -156,48 +155,5 @@ func TestRootAwayAtStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.wantWell(40)
-	}
-}
-
-// TestRootLaterOwners checks that no subject sees entries of another subject's
-// directory when a missing root returns. While it is missing, the owners of
-// directories are unknown.
-func TestRootLaterOwners(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
-	l := newLive(t, root, quick)
-	l.fill(2000)
-	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- index\n")
-	l.write("_longterms/acct_42/fact.md", "- medlar\n")
-	l.start()
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(root, away); err != nil {
-		t.Fatal(err)
-	}
-	l.launch()
-	l.until("the root is missing", func() bool {
-		s, err := l.status()
-		return err == nil && s.RootState == "missing"
-	})
-	var rebuilt json.RawMessage
-	if err := l.ask("rebuild", fields{}, &rebuilt); err == nil {
-		t.Errorf("the index is rebuilt from a root that is missing: %s", rebuilt)
-	}
-	if err := os.Rename(away, root); err != nil {
-		t.Fatal(err)
-	}
-	theirs, others := fields{"subject": "acct:42", "context": "private"}, fields{"subject": "acct_42", "context": "private"}
-	l.until("it is found", func() bool {
-		if a := l.search(others, "medlar", nil); len(a.Hits) > 0 {
-			t.Fatalf("another subject is shown %q; %+v", texts(a), a.Index)
-		}
-		a := l.search(theirs, "medlar", nil)
-		return len(a.Hits) == 1 && !a.Index.Degraded
-	})
-	if a := l.search(others, "medlar", nil); len(a.Hits) > 0 || a.Index.Degraded {
-		t.Errorf("another subject is shown %q; %+v", texts(a), a.Index)
 	}
 }

@@ -136,31 +136,6 @@ func TestRaceTodoTicksOnce(t *testing.T) {
 	c.wrote(c.before, third)
 }
 
-// TestTodoUntickedStays checks that a ticked box that a person unticks stays
-// open: after other edits, after a restart and after the task is done once
-// more.
-func TestTodoUntickedStays(t *testing.T) {
-	t.Parallel()
-	c := startChores(t, quickly)
-	c.edit(c.now, "[ ]", "[x]")
-	c.until("it is ticked", func() bool { return strings.Contains(c.read(c.before), "[x]") })
-	c.edit(c.before, "[x]", "[ ]")
-	c.sync()
-	c.edit(c.now, "certificate\n", "certificate\n- [ ] And another thing\n")
-	c.sentinel("a")
-	if err := c.stop(); err != nil {
-		t.Fatal(err)
-	}
-	c.start()
-	c.noted()
-	c.write(testkit.DaysAgo(0)+"/cli_3.md", "## Tasks\n- [x] Renew the certificate\n")
-	c.sentinel("b")
-	if text := c.read(c.before); !strings.Contains(text, "- [ ] Renew") {
-		t.Errorf("what a person unticked was ticked again:\n%s", text)
-	}
-	c.wrote(c.before)
-}
-
 // TestTodoWaitsAcrossKill checks that a pending write-back is not lost when the
 // daemon is killed, and is done when possible.
 func TestTodoWaitsAcrossKill(t *testing.T) {
@@ -177,75 +152,6 @@ func TestTodoWaitsAcrossKill(t *testing.T) {
 	c.start()
 	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)+"\n")
 	c.sentinel("a")
-	c.wrote(c.before)
-}
-
-// TestTodoStarts checks that changes made while no daemon runs count. Changes
-// made before the first start, or before the state was lost, do not.
-func TestTodoStarts(t *testing.T) {
-	t.Parallel()
-	c := startChores(t, quickly)
-	older, newer := testkit.DaysAgo(1)+"/old.md", testkit.DaysAgo(0)+"/old.md"
-	if err := c.stop(); err != nil {
-		t.Fatal(err)
-	}
-	c.edit(c.now, "[ ]", "[x]")
-	c.start()
-	c.until("it is ticked", func() bool { return strings.Contains(c.read(c.before), "[x]") })
-	if err := c.stop(); err != nil {
-		t.Fatal(err)
-	}
-	testkit.WriteFile(t, c.path(older), "## Tasks\n- [ ] Call Bob\n")
-	testkit.WriteFile(t, c.path(newer), "## Tasks\n- [x] Call Bob\n")
-	c.forget()
-	c.start()
-	c.noted()
-	c.sentinel("a")
-	c.wrote(c.before)
-	if s := c.mustStatus().Todosync; s.Known != 1 {
-		t.Errorf("%d boxes are known to be left alone, want 1: %+v", s.Known, s)
-	}
-}
-
-// forget deletes the record of tasks.
-func (c *chores) forget() {
-	c.t.Helper()
-	var found []string
-	filepath.WalkDir(filepath.Dir(c.config), func(path string, _ os.DirEntry, err error) error {
-		if err == nil && filepath.Base(path) == "todosync.json" {
-			found = append(found, path)
-		}
-		return nil
-	})
-	if len(found) != 1 {
-		c.t.Fatalf("the state is in %v", found)
-	}
-	if err := os.Remove(found[0]); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// TestTodoWritingOff checks that with writing disabled, the daemon writes
-// nothing on its own and reports the pending writes. Requested writes are done.
-func TestTodoWritingOff(t *testing.T) {
-	t.Parallel()
-	c := startChores(t, "write: {enabled: false, quiet: 0s}\n")
-	c.edit(c.now, "[ ]", "[x]")
-	c.sync()
-	tree := c.tree()
-	c.until("it is told", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
-	if s := c.mustStatus().Todosync; s.Planned != 1 || s.Waiting[0].Path != c.before || s.Waiting[0].Reason != "writing is disabled" {
-		t.Errorf("the status is %+v", s)
-	}
-	if diff := cmp.Diff(tree, c.tree()); diff != "" {
-		t.Errorf("written although it is turned off:\n%s", diff)
-	}
-	c.wrote()
-	var done api.TodoAnswer
-	c.must("todo", owner.with(fields{"text": "renew the certificate"}), &done)
-	if len(done.Changed) != 1 || done.Changed[0].Path != c.before || !strings.Contains(c.read(c.before), "[x]") {
-		t.Errorf("what was asked for is %+v", done)
-	}
 	c.wrote(c.before)
 }
 

@@ -11,47 +11,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// TestGrowsTooLarge checks that a file that exceeds the size limit is no longer
-// read, and is reported. When it shrinks, it is found again.
-func TestGrowsTooLarge(t *testing.T) {
-	t.Parallel()
-	l := startLive(t, t.TempDir(), "watch: {max_file_size: 64KiB}\n")
-	l.write("grows.md", "- quince\n")
-	if a := l.search(owner, "quince", nil); a.Total != 1 {
-		t.Fatalf("at first %+v", a)
-	}
-	f, err := os.OpenFile(l.path("grows.md"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 100 {
-		if _, err := f.WriteString(strings.Repeat("- medlar\n", 100)); err != nil {
-			t.Fatal(err)
-		}
-		l.search(owner, "quince medlar", nil) // reads it while it grows
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if a := l.search(owner, "quince medlar", nil); a.Total != 0 {
-		t.Errorf("a file that is too large is found: %d entries", a.Total)
-	}
-	is := func(s api.Skipped) bool { return s.Path == "grows.md" && strings.Contains(s.Reason, "too large") }
-	if s := l.mustStatus(); !slices.ContainsFunc(s.Skipped, is) {
-		t.Errorf("status does not list it: %+v", s.Skipped)
-	}
-	if c := l.check(); !slices.ContainsFunc(c.Skipped, is) || len(c.Differing) != 0 {
-		t.Errorf("check does not list it: %+v", c)
-	}
-	l.write("grows.md", "- quince\n")
-	if a := l.search(owner, "quince", nil); a.Total != 1 {
-		t.Errorf("when it is small again: %+v", a)
-	}
-	if s := l.mustStatus(); s.SkippedFiles != 0 {
-		t.Errorf("status still lists %+v", s.Skipped)
-	}
-}
-
 // TestHugeFile checks that a file that grows without limit, in a single line,
 // needs no memory and does not affect other files.
 func TestHugeFile(t *testing.T) {
@@ -152,22 +111,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("check says %+v", c.Differing)
 	}
 
-	// The same for a directory.
-	chmod("2026-02-05", 0)
-	l.until("the directory is listed", func() bool {
-		return slices.ContainsFunc(l.mustStatus().Skipped, func(s api.Skipped) bool {
-			return s.Path == "2026-02-05" && strings.Contains(s.Reason, "permission denied")
-		})
-	})
-	if a := l.search(owner, "quince", nil); a.Total != 2 || !a.Hits[0].Stale || !a.Hits[1].Stale {
-		t.Errorf("with a directory that cannot be read %+v", a.Hits)
-	}
-	if s := l.mustStatus(); s.Files != 2 {
-		t.Errorf("status says %d files, want 2", s.Files)
-	}
-
 	// The daemon recovers.
-	chmod("2026-02-05", 0o700)
 	chmod("never.md", 0o600)
 	chmod("2026-02-04/a.md", 0o600)
 	l.until("all is found", func() bool {

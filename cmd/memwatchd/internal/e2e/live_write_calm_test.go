@@ -45,7 +45,7 @@ func (l *live) stamps() map[string]string {
 func (l *live) wantStill(state string) {
 	l.t.Helper()
 	l.wantSettled()
-	watched := 4 * time.Second
+	watched := 2 * time.Second
 	if os.Getenv("FAULTS") != "" {
 		watched = 2 * time.Minute
 	}

@@ -3,14 +3,10 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/memwatchd/memwatchd/api"
 )
 
 // wantHeld checks that no pending write is done while a fault lasts: files stay
@@ -32,22 +28,6 @@ func (w *wave) wantHeld(state, words string) {
 	w.wantSettled()
 }
 
-// TestWriteFullDisk checks that without free space beside the files, they stay
-// unchanged. They are written when there is space.
-func TestWriteFullDisk(t *testing.T) {
-	faults(t)
-	root := filepath.Join(t.TempDir(), "root")
-	mountSmall(t, root, "1m")
-	c := &chores{live: startLive(t, root, eager)}
-	c.noted()
-	w := c.newWave("parcel", 5)
-	fillDisk(t, root, 0)
-	w.come()
-	w.wantHeld("the disk is full", "no space left on device")
-	emptyDisk(t, root)
-	w.wantOnce()
-}
-
 // TestWriteNoRoomForJournal checks that without free space for the record of
 // tasks or for the journal, no file is changed.
 func TestWriteNoRoomForJournal(t *testing.T) {
@@ -59,47 +39,6 @@ func TestWriteNoRoomForJournal(t *testing.T) {
 	w.wantHeld("nothing can be written", "file too large")
 	c.limitFiles(unix.RLIM_INFINITY)
 	w.wantOnce()
-}
-
-// TestWriteReadOnlyDirectory checks that files in read-only directories are
-// refused, and written when the directories become writable.
-func TestWriteReadOnlyDirectory(t *testing.T) {
-	t.Parallel()
-	c := &chores{live: newSomebodys(t, eager)}
-	w := c.newWave("parcel", 5)
-	c.own()
-	c.start()
-	c.noted()
-	chmod := func(mode os.FileMode) {
-		t.Helper()
-		for n := range w.files {
-			if err := os.Chmod(filepath.Dir(c.path(w.path(n))), mode); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	chmod(0o500)
-	t.Cleanup(func() { chmod(0o700) })
-	w.come()
-	w.wantHeld("directories are read-only", "allow memwatchd to write the file and its directory")
-	refused := c.mustStatus().Write.Refused
-	if len(refused) != w.files || !slices.ContainsFunc(refused, func(s api.Skipped) bool { return s.Path == w.path(0) }) {
-		t.Errorf("refused are %+v", refused)
-	}
-	chmod(0o700)
-	if os.Getenv("FAULTS") != "" {
-		// Without a change this takes long.
-		w.within(10*time.Minute, "all are ticked", func() bool { return w.done() == w.files })
-	}
-	for n := range w.files {
-		if err := os.Chtimes(c.path(w.path(n)), time.Time{}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.wantOnce()
-	if refused := c.mustStatus().Write.Refused; len(refused) > 0 {
-		t.Errorf("still refused are %+v", refused)
-	}
 }
 
 // TestWriteFailing makes system calls fail for an unlimited time while the

@@ -19,7 +19,6 @@ type sitting struct {
 	needs   []string
 	keys    func(*screen) // adds a line without saving
 	save    func(*screen) // saves and ends
-	insist  func(*screen) // saves despite a warning, and ends
 	reason  string        // why the write-back waits
 }
 
@@ -30,28 +29,11 @@ var sittings = []sitting{
 		name: "vim", program: "vim -u DEFAULTS", needs: []string{"vim", "tmux"}, reason: "the file is open in vim",
 		keys: func(s *screen) { s.send("G", "o"); s.send("-l", "--", ownLine); s.send("Escape") },
 		save: func(s *screen) { s.send("-l", ":wq"); s.send("Enter") },
-		insist: func(s *screen) {
-			s.send("-l", ":w")
-			s.send("Enter")
-			s.wait("changed since reading it")
-			s.send("y")
-			s.wait("written")
-			s.send("-l", ":q")
-			s.send("Enter")
-		},
 	},
 	{
 		name: "emacs", program: "emacs -nw -q", needs: []string{"emacs", "tmux"}, reason: "the file has unsaved changes in Emacs",
 		keys: func(s *screen) { s.send("M->"); s.send("-l", "--", ownLine); s.send("Enter") },
 		save: func(s *screen) { s.send("C-x", "C-s"); s.wait("Wrote "); s.send("C-x", "C-c") },
-		insist: func(s *screen) {
-			s.send("C-x", "C-s")
-			s.wait("yes or no")
-			s.send("-l", "yes")
-			s.send("Enter")
-			s.wait("Wrote ")
-			s.send("C-x", "C-c")
-		},
 	},
 }
 
@@ -101,35 +83,6 @@ func TestWriteWaitsForEditor(t *testing.T) {
 			c.becomes(c.before, tickedTask+ownLine+"\n")
 			os.Remove(c.path(c.before) + "~") // Emacs keeps a backup
 			others.wantOnce()
-		})
-	}
-}
-
-// TestWriteAskedBesideEditor checks that a requested write is done although the
-// file is open in an editor. The editor then warns its user on saving, and the
-// user decides.
-func TestWriteAskedBesideEditor(t *testing.T) {
-	for _, e := range sittings {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			c, s := e.sit(t)
-			var a api.TodoAnswer
-			c.must("todo", owner.with(fields{"text": "renew the certificate"}), &a)
-			if len(a.Changed) != 2 || c.read(c.before) != tickedTask {
-				t.Errorf("it was asked for, and is not done: %+v\n%s", a, c.read(c.before))
-			}
-			e.insist(s)
-			s.end()
-			theirs := oneTask + ownLine + "\n"
-			c.becomes(c.before, theirs)
-			c.sentinel("a")
-			if text := c.read(c.before); text != theirs {
-				t.Errorf("what was saved is now\n%s", text)
-			}
-			if got := c.read(c.now); got != tickedTask {
-				t.Errorf("beside it there is\n%s", got)
-			}
-			c.wrote(c.before, c.now)
 		})
 	}
 }

@@ -99,8 +99,10 @@ func (s *sandbox) refused(code api.Code, op string, req fields) {
 func (s *sandbox) files(dir string) string {
 	s.t.Helper()
 	var b strings.Builder
-	for path, text := range treeOf(s.t, filepath.Join(s.root, dir)) {
-		fmt.Fprintf(&b, "=== %s\n%s\n", path, text)
+	for path, text := range s.tree() {
+		if strings.HasPrefix(path, dir) && filepath.Ext(path) == ".md" {
+			fmt.Fprintf(&b, "=== %s\n%s\n", path, text)
+		}
 	}
 	return b.String()
 }

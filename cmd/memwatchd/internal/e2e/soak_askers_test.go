@@ -65,7 +65,12 @@ func (s *soak) question(ctx context.Context, c *http.Client, method, path string
 		if err != nil {
 			return err
 		}
-		got, status, err := do(c, r)
+		var got []byte
+		res, err := c.Do(r)
+		if err == nil {
+			got, err = io.ReadAll(res.Body)
+			res.Body.Close()
+		}
 		reloaded := bytes.Contains(got, []byte("the daemon stops or is reloaded"))
 		switch {
 		case (reloaded || err != nil && tries == 1) && ctx.Err() == nil:
@@ -73,25 +78,15 @@ func (s *soak) question(ctx context.Context, c *http.Client, method, path string
 			continue
 		case err != nil:
 			return err
-		case status != http.StatusOK:
+		case res.StatusCode != http.StatusOK:
 			var failure struct{ Error struct{ Code string } }
 			json.Unmarshal(got, &failure)
-			return &errCode{failure.Error.Code, fmt.Sprintf("%s %s: %d %s", path, body, status, got)}
+			return &errCode{failure.Error.Code, fmt.Sprintf("%s %s: %d %s", path, body, res.StatusCode, got)}
 		case answer == nil:
 			return nil
 		}
 		return json.Unmarshal(got, answer)
 	}
-}
-
-func do(c *http.Client, r *http.Request) ([]byte, int, error) {
-	res, err := c.Do(r)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer res.Body.Close()
-	got, err := io.ReadAll(res.Body)
-	return got, res.StatusCode, err
 }
 
 // find searches over its own connection.
@@ -165,19 +160,17 @@ func (s *soak) reader(n int) *actor {
 				{"load", fields{"session": "telegram_3", "day": "2026-02-05"}}, {"todos", fields{"state": "all"}}, {"todos", nil},
 				{"related", fields{"path": "2026-01-20/s1.md"}}, {"get", fields{"path": "2026-01-20/s1.md"}}, {"sync", fields{"timeout": "30s"}},
 			}
-			switch k := d.IntN(len(asks) + 4); k {
+			switch k := d.IntN(len(asks) + 3); k {
 			case len(asks):
-				return errors.Join(s.question(ctx, c, http.MethodGet, "/v1/status", nil, nil), s.health(ctx, c))
+				return errors.Join(s.question(ctx, c, http.MethodGet, "/v1/status", nil, nil),
+					s.question(ctx, c, http.MethodGet, "/healthz", nil, nil), s.question(ctx, c, http.MethodGet, "/metrics", nil, nil))
 			case len(asks) + 1:
 				err := s.question(ctx, c, http.MethodPost, "/v1/check", owner, nil)
 				if is(err, api.Unavailable) {
 					return nil
 				}
 				return err
-			case len(asks) + 2:
-				_, err := s.figures(ctx, c)
-				return err
-			case len(asks) + 3: // an entry just found may be deleted meanwhile
+			case len(asks) + 2: // an entry just found may be deleted meanwhile
 				var found api.SearchAnswer
 				err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": d.some(2)}), &found)
 				for _, h := range found.Hits {
@@ -201,15 +194,6 @@ func (s *soak) reader(n int) *actor {
 		},
 		end: func() error { c.CloseIdleConnections(); return nil },
 	}
-}
-
-// health checks the health as a supervisor does.
-func (s *soak) health(ctx context.Context, c *http.Client) error {
-	err := s.question(ctx, c, http.MethodGet, "/healthz", nil, &json.RawMessage{})
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil // the body is the word ok
-	}
-	return err
 }
 
 // listener subscribes to events, reads them or not, and disconnects.

@@ -63,7 +63,6 @@ func soakLength(t *testing.T) time.Duration {
 
 func TestRaceSoak(t *testing.T) {
 	t.Parallel()
-	needs(t, "git")
 	s := &soak{live: newLive(t, t.TempDir(), ""), length: soakLength(t), files: 20, seed: rand.Uint64()}
 	if s.length >= 5*time.Minute {
 		s.files = 400
@@ -100,7 +99,7 @@ func TestRaceSoak(t *testing.T) {
 }
 
 // run runs the actors until the time is over, and samples the daemon.
-func (s *soak) run(actors []*actor) (samples []sample) {
+func (s *soak) run(actors []*actor) (samples []figures) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.length)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)

@@ -83,27 +83,11 @@ func (d *desk) text(front string, entries int) string {
 // entry returns one entry and the blank line after it.
 func (d *desk) entry() string {
 	text := d.some(3+d.IntN(20)) + d.word()
-	switch d.IntN(12) {
-	case 0:
-		return text + "\n" + d.some(5) + "\n"
-	case 1:
-		return "As it was run:\n\n```sh\n" + text + "\n```\n"
-	case 2:
-		return "| what | how |\n|---|---|\n| " + text + " | well |\n"
-	case 3:
-		return "> " + text + "\n> " + d.some(4) + "\n"
-	case 4:
-		return "- [ ] " + text + " (added 2026-02-05)\n  - [x] nested " + d.word() + "\n"
-	case 5:
-		return "- [x] " + text + " #project:shop\n"
-	case 6:
-		return "- **" + d.some(2) + "x**: " + text + "\n\n  and more of it " + d.word() + "\n"
-	case 7:
-		return "1. " + text + " [the report](2026-02-01/s1.md)\n"
-	case 8:
-		return "- " + text + " <!-- type=decision importance=0.9 visibility=public_ok -->\n"
-	case 9:
-		return "- " + text + " <!-- visibility=private_only -->\n"
+	shapes := []string{
+		"%s\nand more\n", "As it was run:\n\n```sh\n%s\n```\n", "| what | how |\n|---|---|\n| %s | well |\n", "> %s\n> more\n",
+		"- [ ] %s (added 2026-02-05)\n  - [x] nested " + d.word() + "\n", "- [x] %s #project:shop\n",
+		"- **" + d.some(2) + "x**: %s\n\n  and more of it " + d.word() + "\n", "1. %s [the report](2026-02-01/s1.md)\n",
+		"- %s <!-- type=decision importance=0.9 visibility=public_ok -->\n", "- %s <!-- visibility=private_only -->\n", "- %s\n", "- %s\n",
 	}
-	return "- " + text + "\n"
+	return fmt.Sprintf(shapes[d.IntN(len(shapes))], text)
 }

@@ -1,13 +1,11 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,7 +23,7 @@ func (s *soak) writers() []*actor {
 	list := []*actor{
 		s.person(owner, "notes/desk%d.md", 1), s.person(owner, "2026-02-05/telegram_%d.md", 2), s.person(alice, "alice/memory/2026-01-%02d.md", 3),
 		s.agent("2026-03-01/cli_%d.md", 4), s.agent("_longterms/acct_42/_archive/2026-01-%d.md", 5),
-		s.logger(6), s.mover(7), s.git(8), s.turncoat(10), s.operator(),
+		s.mover(7), s.turncoat(10), s.operator(),
 	}
 	// Files that do not change.
 	still := s.desk(11)
@@ -152,35 +150,6 @@ func (s *soak) agent(pattern string, n int) *actor {
 	}
 }
 
-// logger keeps a file open, and appends to it for a while.
-func (s *soak) logger(n int) *actor {
-	d := s.desk(n)
-	const pattern = "memory/2026-01-%02d.md"
-	return &actor{
-		name: "a logger", pause: time.Second,
-		prepare: func() error { return d.fill(20, pattern) },
-		act: func(ctx context.Context) error {
-			path := d.one()
-			if err := d.save(path, d.text("", 3)); err != nil {
-				return err
-			}
-			f, err := os.OpenFile(d.path(path), os.O_WRONLY|os.O_APPEND, 0)
-			if err != nil {
-				return err
-			}
-			for range 5 {
-				if _, err := f.WriteString(d.entry() + "\n"); err != nil {
-					return errors.Join(err, f.Close())
-				}
-				if !wait(ctx, 300*time.Millisecond) {
-					break
-				}
-			}
-			return f.Close()
-		},
-	}
-}
-
 // mover creates, renames and removes directories with files in them.
 func (s *soak) mover(n int) *actor {
 	d := s.desk(n)
@@ -239,35 +208,6 @@ func (s *soak) mover(n int) *actor {
 			d.next++ // empty directories
 			empty := d.path(fmt.Sprintf("moving/e%d/e/e", d.next))
 			return errors.Join(os.MkdirAll(empty, 0o700), os.RemoveAll(filepath.Dir(filepath.Dir(empty))))
-		},
-	}
-}
-
-// git switches between two branches with some hundred different files.
-func (s *soak) git(n int) *actor {
-	d := s.desk(n)
-	const dir = "projects"
-	git := func(args ...string) error {
-		cmd := exec.Command("git", append([]string{"-C", d.path(dir), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0"}, args...)...)
-		cmd.Env = append(os.Environ(), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out))
-		}
-		d.saves.Add(1)
-		return nil
-	}
-	commit := func() error { return errors.Join(git("add", "-A"), git("commit", "-q", "-m", "a")) }
-	return &actor{
-		name: "git", pause: 3 * time.Second,
-		prepare: func() error {
-			err := errors.Join(d.fill(s.files/2, dir+"/one/n%d.md"), d.fill(s.files, dir+"/both/n%d.md"), git("init", "-q", "-b", "one"), commit(), git("checkout", "-q", "-b", "two"))
-			for _, path := range d.files[s.files/2:] {
-				err = errors.Join(err, d.save(path, d.text("", 4)))
-			}
-			return errors.Join(err, os.RemoveAll(d.path(dir+"/one")), d.fill(s.files/2, dir+"/two/deep/n%d.md"), commit())
-		},
-		act: func(context.Context) error {
-			return git("checkout", "-q", []string{"one", "two"}[d.IntN(2)])
 		},
 	}
 }
