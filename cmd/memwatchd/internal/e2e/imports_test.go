@@ -114,10 +114,10 @@ var openers = map[string]string{
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the
-// daemon, an editor and a browser.
+// daemon, git, an editor and a browser.
 var starters = []string{
 	internal + "service/background.go", internal + "service/commands.go", internal + "service/unit.go", internal + "cli/editor.go",
-	internal + "console/console.go",
+	internal + "console/console.go", internal + "daemon/filetimes.go",
 }
 
 // fileCalls are the functions with a file name as argument.
