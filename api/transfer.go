@@ -16,7 +16,6 @@ type ImportRequest struct {
 	Source  string `json:"source" need:"true" enum:"chatgpt,claude,claude-code,codex,mem0,server-memory,basic-memory,claude-mem,jsonl" doc:"program of the records: chatgpt, claude, claude-code, codex, mem0, server-memory, basic-memory, claude-mem or jsonl"`
 	Records string `json:"records" size:"request" arg:"1" need:"true" doc:"records as JSON lines with the fields id, title, created, updated, tags and parts; on the command line, the exported files, directories or archives, or - for standard input"`
 	Since   string `json:"since" doc:"only records that were changed since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
-	Max     int    `json:"max" min:"0" max:"1000000" doc:"maximum number of records, 0 to 1000000; 0 means all"`
 	DryRun  bool   `json:"dry_run" doc:"check the records and list the changes, without changing files"`
 	Scope
 	For[ImportAnswer]

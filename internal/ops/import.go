@@ -3,10 +3,10 @@ package ops
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -33,7 +33,6 @@ const (
 	importRewritten = "rewritten"
 	importUnchanged = "unchanged"
 	importEdited    = "edited"
-	importOlder     = "older"
 	importFailed    = "failed"
 )
 
@@ -76,73 +75,43 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		}
 	}
 	var pending []*importWrite
-	flush := func() error {
-		err := m.writeImports(ctx, pending)
-		for _, p := range pending {
-			countImport(answer, p.result)
-			if p.result.State == importCreated || p.result.State == importRewritten {
-				addCounts(&answer.Changes, p.changes)
-			}
-		}
-		pending = nil
-		return err
-	}
 	for i := range answer.Records {
 		result := &answer.Records[i]
-		full := func() bool { return r.Max > 0 && i-answer.Older-answer.Failed >= r.Max }
-		if full() || len(pending) == maxImportWrites {
-			if err := flush(); err != nil {
-				return nil, err
-			}
+		if result.State != "" {
+			continue
 		}
-		switch record := records[i]; {
-		case result.State != "":
-		case r.Since != "" && record.Changed().Before(since):
-			result.State = importOlder
-		case full():
-			answer.Records = answer.Records[:i]
-			return answer, nil
-		default:
-			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], stems, result, r.DryRun)
-			if p != nil && err == nil {
-				pending = append(pending, p)
-				continue
-			}
-			if err != nil {
-				result.State, result.Reason = importFailed, asError(err).Error()
-			}
+		if r.Since != "" && records[i].Changed().Before(since) {
+			result.State = "older"
+			continue
 		}
-		countImport(answer, result)
-	}
-	return answer, flush()
-}
-
-// countImport adds a record to the numbers of an answer.
-func countImport(answer *api.ImportAnswer, result *api.ImportedRecord) {
-	switch result.State {
-	case importCreated:
-		answer.Created++
-	case importRewritten:
-		answer.Rewritten++
-	case importUnchanged:
-		answer.Unchanged++
-	case importEdited:
-		answer.Edited++
-	case importOlder:
-		answer.Older++
-	default:
-		answer.Failed++
-	}
-}
-
-// addCounts adds counts to a sum, which may be nil.
-func addCounts(sum *map[string]int, counts map[string]int) {
-	for name, n := range counts {
-		if *sum == nil {
-			*sum = map[string]int{}
+		p, err := m.planImport(ctx, c, records[i], *paths[records[i].Suffix()], stems, result, r.DryRun)
+		switch {
+		case err != nil:
+			result.State, result.Reason = importFailed, asError(err).Error()
+		case p != nil:
+			pending = append(pending, p)
 		}
-		(*sum)[name] += n
 	}
+	if err := m.writeImports(ctx, pending); err != nil {
+		return nil, err
+	}
+	for _, p := range pending {
+		for name, n := range p.changes {
+			if p.result.State != importCreated && p.result.State != importRewritten {
+				break
+			}
+			if answer.Changes == nil {
+				answer.Changes = map[string]int{}
+			}
+			answer.Changes[name] += n
+		}
+	}
+	counts := map[string]*int{importCreated: &answer.Created, importRewritten: &answer.Rewritten,
+		importUnchanged: &answer.Unchanged, importEdited: &answer.Edited, "older": &answer.Older, importFailed: &answer.Failed}
+	for _, result := range answer.Records {
+		*counts[result.State]++
+	}
+	return answer, nil
 }
 
 // decodeRecords returns the records of a request, with an element in the answer
@@ -176,20 +145,15 @@ func (m adminOps) decodeRecords(r *api.ImportRequest, answer *api.ImportAnswer) 
 // it contains.
 func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, credentials []string, err error) {
 	var in api.ImportRecord
-	dec := json.NewDecoder(strings.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
-		return nil, nil, api.Errorf(api.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	if err := decodeLine(line, &in); err != nil {
+		return nil, nil, err
 	}
 	if strings.TrimSpace(in.ID) == "" {
 		return nil, nil, api.Errorf(api.Invalid, "id is missing")
 	}
-	for _, t := range []struct {
-		name string
-		year int
-	}{{"created", in.Created.UTC().Year()}, {"updated", in.Updated.UTC().Year()}} {
-		if t.year < 1 || t.year > maxYear {
-			return nil, nil, api.Errorf(api.Invalid, "%s: a time is not in the years 1 to %d", t.name, maxYear)
+	for name, at := range map[string]time.Time{"created": in.Created, "updated": in.Updated} {
+		if year := at.UTC().Year(); year < 1 || year > maxYear {
+			return nil, nil, api.Errorf(api.Invalid, "%s: a time is not in the years 1 to %d", name, maxYear)
 		}
 	}
 	mask := func(text string) string {
@@ -237,10 +201,6 @@ func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, cr
 	slices.Sort(credentials)
 	return record, slices.Compact(credentials), nil
 }
-
-// maxImportWrites bounds the files that are kept in memory before they are written
-// together.
-const maxImportWrites = 64
 
 type importWrite struct {
 	result  *api.ImportedRecord

@@ -69,22 +69,22 @@ func (m adminOps) placeEntries(ctx context.Context, c Call, record *memory.Impor
 			return data, changes, false, nil // free, or the writer reports why not
 		}
 		state := record.StateIn(m.Layout, file.Data, data)
+		there := m.Parse(file)
 		switch {
 		case state == memory.ImportSame, state == memory.ImportOlder:
 			return data, changes, false, nil
 		case state == memory.ImportEdited && place.Kind != memory.Items:
-			rest := m.newParts(record, m.Parse(file))
+			rest := m.newParts(record, there)
 			if len(rest) == 0 {
 				return data, changes, false, nil
 			}
 			record.Parts = rest
-			record.ID, record.Place = record.ID+" more", nextPart(place.Path)
-			return m.placeEntries(ctx, c, record, result)
-		}
-		record.Parts = otherParts(record, m.Parse(file), m.Layout.Parse(place.Path, data, memory.Meta{}))
-		if len(record.Parts) == 0 {
-			result.Path, result.State = place.Path, importUnchanged
-			return nil, nil, true, nil
+		default:
+			record.Parts = otherParts(record, there, m.Layout.Parse(place.Path, data, memory.Meta{}))
+			if len(record.Parts) == 0 {
+				result.Path, result.State = place.Path, importUnchanged
+				return nil, nil, true, nil
+			}
 		}
 	}
 	record.Title = record.Place
@@ -109,9 +109,6 @@ func (m adminOps) newParts(record *memory.Imported, there *memory.Document) (lis
 		known[there.Entries[i].ID] = true
 	}
 	edits := handEdits{m: m.readOps, path: record.Place}
-	if !slices.ContainsFunc(record.Parts, func(p memory.ImportedPart) bool { return !known[p.Attributes["id"]] }) {
-		return nil
-	}
 	edits.readJournal()
 	for at := range edits.written {
 		known[at[0]] = true
@@ -122,15 +119,6 @@ func (m adminOps) newParts(record *memory.Imported, there *memory.Document) (lis
 		}
 	}
 	return list
-}
-
-// nextPart returns the path of a file beside the file of a day or of entries.
-func nextPart(name string) string {
-	stem := strings.TrimSuffix(name, path.Ext(name))
-	if memory.IsDay(path.Base(stem)) {
-		return stem + ".more.md"
-	}
-	return stem + "-more.md"
 }
 
 // otherParts returns the parts of a record whose entries are not in a file. Doc is the

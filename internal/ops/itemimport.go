@@ -115,19 +115,8 @@ func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 // line names one.
 func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	line := &itemLine{Subject: &c.Scope.Subject}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(line); err != nil {
-		if _, ok := errors.AsType[*json.SyntaxError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, api.Errorf(api.Invalid, "invalid JSON: %v", err)
-		}
-		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, api.Errorf(api.Invalid, "%s: got %s, want %s", cmp.Or(e.Field, "line"), e.Value, e.Type.Kind())
-		}
-		return nil, api.Errorf(api.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, api.Errorf(api.Invalid, "text after the JSON object")
+	if err := decodeLine(text, line); err != nil {
+		return nil, err
 	}
 	item := &line.item
 	item.Namespace, item.Key = line.Namespace, strings.TrimSpace(line.Key)
@@ -164,6 +153,27 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 		item.Value = string(raw)
 	}
 	return line, m.checkItem(item, item.Source)
+}
+
+// decodeLine decodes a line that is one JSON object.
+func decodeLine(line string, v any) error {
+	dec := json.NewDecoder(strings.NewReader(line))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return api.Errorf(api.Invalid, "%s: got %s, want %s", cmp.Or(e.Field, "line"), e.Value, e.Type.Kind())
+	}
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case syntax || errors.Is(err, io.ErrUnexpectedEOF):
+		return api.Errorf(api.Invalid, "invalid JSON: %v", err)
+	case err != nil:
+		return api.Errorf(api.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return api.Errorf(api.Invalid, "text after the JSON object")
+	}
+	return nil
 }
 
 // newestLines returns the newest line of each key, in order. Of two equally new

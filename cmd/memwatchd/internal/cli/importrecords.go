@@ -14,7 +14,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,10 +50,6 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		}
 		r := &recordImport{a: a, req: req, format: format, seen: map[string][32]byte{}}
 		r.sum.Records = []api.ImportedRecord{}
-		if max, given := paramGiven(req, "max"); given {
-			r.left, _ = strconv.Atoi(max)
-			r.limited = r.left > 0
-		}
 		for _, arg := range args {
 			if err = r.importArgument(cmd, arg); err != nil {
 				break
@@ -78,13 +73,9 @@ type recordImport struct {
 	size    int                 // of the batch in a request, in bytes
 	count   int                 // records in earlier batches
 	pending int                 // records in the batch
-	left    int                 // records that may still be imported, if limited
-	limited bool
 	seen    map[string][32]byte // digests of records by id
 	sum     api.ImportAnswer
 }
-
-var errImportDone = errors.New("the maximum number of records is imported")
 
 // importArgument imports a file, an archive, the files below a directory, or
 // standard input.
@@ -303,11 +294,6 @@ func (r *recordImport) send(ctx context.Context) error {
 	if r.pending == 0 {
 		return nil
 	}
-	if r.limited {
-		if err := setParam(r.req, "max", strconv.Itoa(r.left)); err != nil {
-			return err
-		}
-	}
 	if err := setParam(r.req, "records", r.batch.String()); err != nil {
 		return err
 	}
@@ -334,12 +320,8 @@ func (r *recordImport) send(ctx context.Context) error {
 	r.sum.Redacted += answer.Redacted
 	r.sum.DryRun, r.sum.Disabled = answer.DryRun, answer.Disabled
 	r.count += r.pending
-	r.left -= len(answer.Records) - answer.Older - answer.Failed
 	r.batch.Reset()
 	r.size, r.pending = 0, 0
-	if r.limited && r.left <= 0 {
-		return errImportDone
-	}
 	return nil
 }
 
@@ -356,9 +338,6 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 	}
 	if err == nil {
 		err = r.send(ctx)
-	}
-	if errors.Is(err, errImportDone) {
-		err = nil
 	}
 	if err != nil && r.count == 0 && r.sum.Failed == 0 {
 		return err
