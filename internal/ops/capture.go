@@ -3,9 +3,17 @@ package ops
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -103,4 +111,218 @@ func trimMarker(bullet string) string {
 		}
 	}
 	return bullet
+}
+
+// An agent's report is too long for a log. It is reduced to one to three
+// bullets, immediately by rules or later by a model. A model is slow, so the
+// caller gets an answer first and the bullets are written afterwards. If the
+// model fails or the daemon stops first, the rules apply.
+
+// A Reducer, such as a model, summarizes the achievements in an agent's message
+// in one to three sentences, or in none if there are none. ListAchievements returns an
+// error if check rejects the sentences. Error messages are written for a
+// person.
+type Reducer interface {
+	ListAchievements(ctx context.Context, message string, check func(bullets []string) error) ([]string, error)
+}
+
+const (
+	maxReduced       = 64 << 10 // size limit of a text to reduce, in bytes
+	maxBullet        = 300      // limit of one resulting bullet, in characters
+	maxPendingTexts  = 16       // pending texts; further ones are reduced by rules
+	maxAcceptedTexts = 256      // number of accepted texts that are remembered
+
+	// lateWriteTimeout limits writing the bullets of a text while the daemon stops.
+	lateWriteTimeout = 2 * time.Second
+)
+
+// A pendingText is a text that waits for a model.
+type pendingText struct {
+	call    Call
+	request api.CaptureRequest
+	day     string // of the request
+}
+
+// digest identifies the text and its author and readers. The digest of a private
+// text must not match that of a public one, because the answer or a missing
+// bullet would reveal the private text.
+func (r *pendingText) digest() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.request.Session, r.request.Type,
+		r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
+}
+
+// reductionQueue holds the pending texts and the digests of accepted ones. Accepted
+// texts are recognized by digest, because a model words its bullets differently
+// each time.
+type reductionQueue struct {
+	once    sync.Once
+	pending chan pendingText // see texts
+
+	mu       sync.Mutex
+	accepted map[[sha256.Size]byte]string // days by digest
+	closed   bool                         // pending is closed
+}
+
+func (q *reductionQueue) texts() chan pendingText {
+	q.once.Do(func() { q.pending = make(chan pendingText, maxPendingTexts) })
+	return q.pending
+}
+
+// add accepts a text unless too many are pending, and reports whether it did. A
+// text that was accepted on the day since or later is not queued again, and add
+// returns true for it.
+func (q *reductionQueue) add(r pendingText, since string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	digest := r.digest()
+	if day, known := q.accepted[digest]; known && day >= since || q.closed {
+		return known && day >= since
+	}
+	select {
+	case q.texts() <- r:
+	default:
+		return false
+	}
+	if q.accepted == nil || len(q.accepted) == maxAcceptedTexts {
+		q.accepted = map[[sha256.Size]byte]string{}
+	}
+	q.accepted[digest] = r.day
+	return true
+}
+
+// drop makes add queue a text again that could not be written.
+func (q *reductionQueue) drop(digest [sha256.Size]byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.accepted, digest)
+}
+
+// close makes add reject further texts.
+func (q *reductionQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	close(q.texts())
+}
+
+// Reduce reduces pending texts with the model until the context ends, and the
+// remaining ones by rules, and returns the error of the context. It passes
+// other errors to failed, whether or not a text is lost. Call it once.
+func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
+	w, texts := m.writeOps(), m.reductions.texts()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case r := <-texts:
+			w.reduceText(ctx, r, failed)
+		}
+	}
+	m.reductions.close()
+	for r := range texts {
+		w.reduceText(ctx, r, failed)
+	}
+	return ctx.Err()
+}
+
+// reduceText writes the bullets that a model returns for a text, without what
+// the text quotes.
+func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(error)) {
+	text := strings.Join(transcript.ProseLines(r.request.Text), "\n")
+	if text == "" {
+		return
+	}
+	bullets, err := m.Reducer.ListAchievements(ctx, text, func(bullets []string) error {
+		return m.checkBullets(text, bullets)
+	})
+	if err != nil {
+		failed(fmt.Errorf("text reduced by rules: %w", err))
+		bullets = m.bulletsOf(r.request.Text)
+	}
+	if len(bullets) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
+	defer cancel()
+	digest := r.digest()
+	r.request.Bullets = bullets
+	if err = m.renewView(&r.call); err == nil { // permissions may have changed
+		_, err = m.captureBullets(ctx, r.call, &r.request)
+	}
+	if err != nil {
+		m.reductions.drop(digest)
+		failed(fmt.Errorf("save bullets: %w", err))
+	}
+}
+
+// captureText reduces a text now or queues it.
+func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+	switch {
+	case len(r.Bullets) > 0:
+		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
+	case len(r.Text) > maxReduced:
+		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("send only the " +
+			"end of the text")
+	}
+	if err := cmp.Or(m.checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
+		return nil, err
+	}
+	since := m.day(0)
+	if r.Session != "" { // it may have begun on an earlier day
+		since = m.day(-m.recentDays())
+	}
+	if m.mayReduce(r) && m.reductions.add(pendingText{c, *r, m.day(0)}, since) {
+		return &api.CaptureAnswer{Lines: []int{}, Queued: true}, nil
+	}
+	asked := *r
+	asked.Bullets = m.bulletsOf(r.Text)
+	if len(asked.Bullets) == 0 {
+		return &api.CaptureAnswer{Lines: []int{}, Note: "the text contains no achievements"}, nil
+	}
+	return m.captureBullets(ctx, c, &asked)
+}
+
+// mayReduce reports whether a text may be sent to a model. Private text needs
+// JudgePrivate. Text with a credential is never sent.
+func (m writeOps) mayReduce(r *api.CaptureRequest) bool {
+	return m.Reducer != nil && (visibilityAttribute(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
+		secrets.MatchingRule(r.Text) == ""
+}
+
+// bulletsOf reduces a text by rules to valid bullets without credentials.
+func (m writeOps) bulletsOf(text string) (bullets []string) {
+	bullets = transcript.Achievements(text, maxBullets,
+		func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
+	for i := range bullets {
+		bullets[i] = memory.CleanLine(bullets[i])
+	}
+	return bullets
+}
+
+// checkBullets returns an error if the bullets are not a valid reduction of a
+// text.
+func (m writeOps) checkBullets(text string, bullets []string) error {
+	if len(bullets) > maxBullets {
+		return fmt.Errorf("%d bullets instead of one to three", len(bullets))
+	}
+	for _, b := range bullets {
+		if len(memory.MissingWords(b, text)) > 0 {
+			return errors.New("a bullet has a name or a number that is not in the text")
+		}
+		if err := m.checkBullet(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBullet returns an error if a line is not a valid bullet.
+func (m writeOps) checkBullet(line string) error {
+	if utf8.RuneCountInString(line) > maxBullet {
+		return fmt.Errorf("a bullet has more than %d characters", maxBullet)
+	}
+	line = trimMarker(line)
+	if err := m.checkLogText("bullets", line); err != nil {
+		return err
+	}
+	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md", m.Now(), false)
 }

@@ -176,3 +176,8 @@ func (m adminOps) compress(ctx context.Context, c Call, r *api.CompressRequest) 
 		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: report.Left,
 	}, nil
 }
+
+func convertCompressPlan(p compactor.CompressPlan) api.CompressPlan {
+	file := func(f compactor.Compressed) api.Compressed { return f.Compressed }
+	return api.CompressPlan{Files: convertEach(p.Files, file), Stay: p.Stay}
+}

@@ -302,3 +302,28 @@ func (m readOps) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*mem
 	}
 	return docs
 }
+
+// parsePeriod returns the first and the last moment of a period that a caller
+// names. An empty string returns zero times.
+func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) {
+	if s == "" {
+		return time.Time{}, time.Time{}, nil
+	}
+	first, last, ok := memory.ParsePeriod(s, m.Now().In(m.Location))
+	if year := first.UTC().Year(); !ok || year < 1 || year > maxYear { // answers contain the first moment
+		return first, last, api.Errorf(api.Invalid, "%s: %q is not a time", name, s).WithHint(
+			"use a day, month, year or time such as 2026-02-04, 2026-02, 2026 or 2026-02-04T12:30:00Z, " +
+				"an age such as 36h, 7d or 2w, today, yesterday, a weekday, last week, or 3 days ago")
+	}
+	return first, last, nil
+}
+
+// parseDay returns the day that a caller names, in the form 2026-02-04.
+func (m readOps) parseDay(name, s string) (string, error) {
+	first, last, ok := memory.ParsePeriod(s, m.Now().In(m.Location))
+	if day := first.Format(time.DateOnly); ok && first != last && day == last.Format(time.DateOnly) {
+		return day, nil
+	}
+	return "", api.Errorf(api.Invalid, "%s: %q is not a day", name, s).
+		WithHint("use a day such as 2026-02-04, today, yesterday, or a weekday")
+}

@@ -1,7 +1,11 @@
 package ops
 
 import (
+	"cmp"
 	"context"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -110,4 +114,219 @@ func (m readOps) linkResolver(c Call) *index.LinkResolver {
 		},
 		Moved: func(path string) string { return m.archivedFile(c, path) },
 	}
+}
+
+// archivedCopies returns the paths that the file at name may have in archives:
+// those of files that keep accepts, in the order in which they moved. A file
+// keeps its day and name in the archive; a number distinguishes parts that moved
+// later.
+func (m readOps) archivedCopies(name string, keep func(*index.FileInfo) bool) []string {
+	place := m.Layout.Place(name)
+	if place.Kind != memory.Session && place.Kind != memory.Daily {
+		return nil
+	}
+	stem, _ := memory.CutMarkdown(path.Base(name))
+	var paths []string
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		if f.Kind != memory.Archive || path.Base(path.Dir(f.Path)) != place.Day {
+			return false
+		}
+		base, _ := memory.CutMarkdown(path.Base(f.Path))
+		number, ok := strings.CutPrefix(base, stem)
+		return ok && (number == "" || number[0] == '-' && strings.Trim(number[1:], "0123456789") == "") && keep(f)
+	}) {
+		paths = append(paths, f.Path)
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // the first part first
+	return paths
+}
+
+// archivedFile returns the path of the file in an archive that the caller can
+// read, or "" if there is none or name still exists.
+func (m readOps) archivedFile(c Call, name string) string {
+	if _, _, err := m.loadFile(c, name); err == nil {
+		return ""
+	}
+	for _, copied := range m.archivedCopies(name, func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
+		if _, _, err := m.loadFile(c, copied); err == nil {
+			return copied
+		}
+	}
+	return ""
+}
+
+// archivedEntry returns the readable entry in an archive that was the entry of a
+// file with the given id, or nil. An id that the text of the entry gave is found
+// in copies of the file only.
+func (m readOps) archivedEntry(ctx context.Context, c Call, name, id string) (*memory.Document, *memory.Entry, error) {
+	paths := m.archivedCopies(name, func(f *index.FileInfo) bool { return f.Readable(c.View) })
+	if !strings.HasPrefix(id, "~") {
+		refs, err := m.Index.ByID(ctx, c.View, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ref := range refs {
+			if m.Layout.Place(ref.Path).Kind == memory.Archive {
+				paths = append(paths, ref.Path)
+			}
+		}
+	}
+	for _, copied := range paths {
+		doc, _, err := m.loadFile(c, copied)
+		if err != nil {
+			continue
+		}
+		if e := entryOf(c, doc, id); e != nil {
+			return doc, e, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// evidenceLinks returns the evidence of an entry as links. Each resolves to the
+// file that contains the evidence now, if the caller can read it.
+func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry, line int) ([]api.LinkTo, error) {
+	var links []api.LinkTo
+	for _, piece := range e.Evidence {
+		l := api.LinkTo{Line: line, Text: "evidence", Target: piece, Untrusted: e.Author().Untrusted(c.View)}
+		_, id, isEntry := cutID(piece)
+		switch {
+		case strings.Contains(piece, "://"):
+		case isEntry:
+			doc, _, err := m.findEntry(ctx, c, piece)
+			if err == nil {
+				l.Path = doc.Place.Path
+			} else if asError(err).Code != api.NotFound {
+				return nil, err
+			}
+			l.Anchor = id
+		default:
+			l.Path = m.archivedFile(c, piece)
+			if _, _, err := m.loadFile(c, piece); err == nil {
+				l.Path = piece
+			}
+		}
+		l.Missing = l.Path == "" && !strings.Contains(piece, "://") && !strings.HasPrefix(piece, "/")
+		links = append(links, l)
+	}
+	return links, nil
+}
+
+// The problem codes of evidence and of links to files that do not exist.
+const (
+	evidenceMissing = "evidence_missing"
+	linkMissing     = "link_missing"
+)
+
+// missingTargets returns a problem for each piece of evidence and each link to a note,
+// in the file at dir or in files below it, whose target neither exists nor is
+// archived. The links in archives, imports and other folders are not checked: they are
+// records of other times and programs.
+func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.FileProblem, err error) {
+	known, err := m.knownTargets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := func(f *index.FileInfo, code string, e *memory.Entry, message string) {
+		list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{Code: code, Line: e.Line, Message: message}})
+	}
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		return dir == "" || f.Path == dir || strings.HasPrefix(f.Path, strings.TrimSuffix(dir, "/")+"/")
+	}) {
+		doc, err := m.Files.Load(f.Path)
+		if err != nil {
+			continue
+		}
+		_, imported := doc.Front.Field("source_id")
+		record := imported || f.Kind == memory.Archive || doc.Place.Root != ""
+		for i := range doc.Entries {
+			e := &doc.Entries[i]
+			for _, piece := range e.Evidence {
+				if !known.exists(piece) {
+					report(&f, evidenceMissing, e, "evidence "+piece+" does not exist; correct or remove it")
+				}
+			}
+			for _, l := range e.Links {
+				if !record && l.MeansNote() && !known.hasLink(&l, f.Path) {
+					report(&f, linkMissing, e, "no file for the link "+l.Target+"; correct the link, or create the file")
+				}
+			}
+		}
+	}
+	return list, ctx.Err()
+}
+
+// targets are the files and entries that evidence and links can mean.
+type targets struct {
+	layout   *memory.Layout
+	places   map[string]bool     // path, and path#id
+	copies   map[string][]string // paths of archived files, by day/name
+	archived map[string]bool     // ids in archives
+	named    map[string][]string // paths by keys of names
+	aliases  map[string]bool
+}
+
+func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
+	k := &targets{m.Layout, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string][]string{},
+		map[string]bool{}}
+	for _, f := range m.Index.Files(func(*index.FileInfo) bool { return true }) {
+		doc, err := m.Files.Load(f.Path)
+		if err != nil {
+			continue
+		}
+		k.places[f.Path] = true
+		for i := range doc.Entries {
+			id := strings.Clone(doc.Entries[i].ID)
+			k.places[f.Path+"#"+id] = true
+			if f.Kind == memory.Archive {
+				k.archived[id] = true
+			}
+		}
+		if f.Kind == memory.Archive {
+			key := copyKey(path.Base(path.Dir(f.Path)), f.Path)
+			k.copies[key] = append(k.copies[key], f.Path)
+			if at := strings.LastIndexByte(key, '-'); strings.Trim(key[at+1:], "0123456789") == "" {
+				k.copies[key[:at]] = append(k.copies[key[:at]], f.Path)
+			}
+		}
+		if doc.Place.Root == "" {
+			for _, name := range doc.NameKeys() {
+				k.named[name] = append(k.named[name], f.Path)
+			}
+			for _, alias := range doc.Front.Aliases() {
+				k.aliases[memory.Fold(alias)] = true
+			}
+		}
+	}
+	return k, ctx.Err()
+}
+
+func copyKey(day, name string) string {
+	stem, _ := memory.CutMarkdown(path.Base(name))
+	return day + "/" + stem
+}
+
+// exists reports whether a piece of evidence exists or is archived. URLs and absolute
+// paths are outside of the memory.
+func (k *targets) exists(piece string) bool {
+	name, id, isEntry := strings.Cut(piece, "#")
+	return strings.Contains(piece, "://") || strings.HasPrefix(piece, "/") || k.places[piece] || k.copied(name, id) ||
+		isEntry && !strings.HasPrefix(id, "~") && k.archived[id]
+}
+
+// copied reports whether an archived copy of a file contains an entry, or exists if id is
+// empty.
+func (k *targets) copied(name, id string) bool {
+	copies := k.copies[copyKey(k.layout.Place(name).Day, name)]
+	return slices.ContainsFunc(copies, func(at string) bool { return id == "" || k.places[at+"#"+id] })
+}
+
+// hasLink reports whether the target of a link in the file from exists or is archived.
+func (k *targets) hasLink(l *memory.Link, from string) bool {
+	for _, path := range l.Paths {
+		if k.places[path] || k.copied(path, "") {
+			return true
+		}
+	}
+	return l.Name != "" && k.aliases[l.Name] || len(l.FindNamed(from, k.named[memory.NameKey(l.Name)])) > 0
 }

@@ -501,3 +501,44 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 	}
 	answer.Promoted = kept
 }
+
+func convertEach[A, B any](list []A, convert func(A) B) []B {
+	if list == nil {
+		return nil
+	}
+	out := make([]B, len(list))
+	for i, a := range list {
+		out[i] = convert(a)
+	}
+	return out
+}
+
+func convertDraft(d *api.Draft) *memory.Draft {
+	item := func(i api.DraftItem) memory.DraftItem { return memory.DraftItem(i) }
+	task := func(t api.DraftTask) memory.DraftTask { return memory.DraftTask(t) }
+	draft := &memory.Draft{
+		Items:     make(map[string][]memory.DraftItem, len(d.Items)),
+		Facts:     convertEach(d.Facts, item),
+		Tasks:     convertEach(d.Tasks, task),
+		FollowUps: convertEach(d.FollowUps, task),
+		Links:     convertEach(d.Links, func(l api.DraftLink) memory.DraftLink { return memory.DraftLink(l) }),
+	}
+	for section, items := range d.Items {
+		draft.Items[section] = convertEach(items, item)
+	}
+	return draft
+}
+
+// draftTags returns the tags of a draft in the form of the frontmatter.
+func (m writeOps) draftTags(given []string) (tags []string, err error) {
+	if len(given) > api.MaxValues {
+		return nil, api.Errorf(api.Invalid, "tags: %d elements, maximum %d", len(given), api.MaxValues)
+	}
+	if err := m.checkText("tags", given...); err != nil {
+		return nil, err
+	}
+	for _, tag := range given {
+		tags = append(tags, memory.HeadingLine(tag))
+	}
+	return tags, nil
+}
