@@ -19,9 +19,7 @@ const ownersSession = "---\nsession_id: s1\nsummary: Planned the move\nchannel: 
 func (d *diskCase) fixedCall(t *testing.T, listener, subject, context string) Call {
 	t.Helper()
 	c, err := d.memory.readOps().resolveCall(api.Caller{Fixed: &api.Fixed{Name: listener, Subject: subject, Context: context}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return c
 }
 
@@ -117,9 +115,7 @@ func second[T any](_ T, err error) error { return err }
 func (d *diskCase) marked(t *testing.T, path, context string) {
 	t.Helper()
 	doc, err := d.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; !e.Author().Untrusted(memory.View{}) {
 			t.Errorf("%s:%d is not marked as untrusted: %s", path, e.Line, e.Text)
@@ -147,9 +143,7 @@ func TestForgetOwnTextOnly(t *testing.T) {
 	}
 	edit("owner", "- the owner's\n", owners)
 	saved := filepath.Join(d.dir, "2026-02-05", "cli.md.kept-0hxj0001")
-	if err := os.WriteFile(saved, []byte(mine+rest+owners), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, os.WriteFile(saved, []byte(mine+rest+owners), 0o600))
 	c := d.callAs(t, "acct:42", "private")
 	ids, token := d.list(t, c, quark)
 	if len(ids) != 1 {
@@ -171,10 +165,7 @@ func TestForgetOwnTextOnly(t *testing.T) {
 // TestSessionIsNotTaken checks that a caller in public cannot make another
 // caller's draft go to its file by using the id of that caller's session.
 func TestSessionIsNotTaken(t *testing.T) {
-	session, err := api.LookUp("session")
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := lookUp(t, "session")
 	for name, files := range map[string][]*testFile{
 		"a new session": nil,
 		"a private one": {{path: "memory/2026-02-05/s1.md", front: []string{"session_id: s1", "visibility: private_only"}}},

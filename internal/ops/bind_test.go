@@ -36,10 +36,7 @@ func TestStopping(t *testing.T) {
 	stops := api.Errorf(api.Unavailable, "the daemon stops")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stops)
-	op, err := api.LookUp("note")
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := lookUp(t, "note")
 	if _, err := (&opsRequest{op: op, request: []byte(`{"text": "tea"}`)}).direct(ctx, m); !errors.Is(err, stops) {
 		t.Errorf("a note is answered with %v", err)
 	}

@@ -30,9 +30,7 @@ func connectBridge(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
 		out.Close()
 	}()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() {
 		session.Close()
 		toBridge.Close()
@@ -46,9 +44,7 @@ func connectBridge(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
 func namesOf(t *testing.T, session *sdk.ClientSession) (names []string) {
 	t.Helper()
 	list, err := session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	for _, tool := range list.Tools {
 		names = append(names, strings.TrimPrefix(tool.Name, "memory_"))
 	}
@@ -63,9 +59,7 @@ var coreNames = []string{"context", "edit", "forget", "get", "note", "recent", "
 // runs.
 func TestBridgeWithoutDaemon(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "mw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "later")
 	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: socket, AsOwner: true}, ToolSet: mcp.CoreTools})
@@ -89,9 +83,7 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 		t.Errorf("a file: %v", err)
 	}
 
-	if err := os.Symlink(serveOps(t, someMemory(t, privateFiles...)), socket); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, os.Symlink(serveOps(t, someMemory(t, privateFiles...)), socket))
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
 	if err != nil || got.IsError || !strings.Contains(textIn(got), "words of the owner") {
 		t.Errorf("%v, %v", got, err)
@@ -116,14 +108,10 @@ func TestBridgeFrozen(t *testing.T) {
 	defer func(d time.Duration) { mcp.PermittedTimeout = d }(mcp.PermittedTimeout)
 	mcp.PermittedTimeout = time.Second
 	dir, err := os.MkdirTemp("/tmp", "mw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	defer l.Close()
 	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(dir, "s")}, ToolSet: mcp.AllTools})
 	if names := namesOf(t, session); len(names) != len(mcp.Tools) {

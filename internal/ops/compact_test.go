@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
-
-	"github.com/memwatchd/memwatchd/api"
 )
 
 // TestReturnedEntriesAreUsed checks that returned entries count as used unless
@@ -42,11 +40,12 @@ func TestReturnedEntriesAreUsed(t *testing.T) {
 		{"get", `{"subject":"owner","context":"private","id":"wifi"}`, "MEMORY.md#wifi"},
 		{"get", `{"subject":"owner","context":"public","id":"MEMORY.md#wifi"}`, ""},
 		{"get", `{"subject":"owner","context":"private","path":"MEMORY.md"}`, ""}, // reading the whole file does not count
+		{"context", `{"subject":"owner","context":"private","format":"relevant","query":"wifi"}`, "2026-02-05/cli.md#slow MEMORY.md#wifi"},
+		{"context", `{"subject":"owner","context":"private","format":"relevant","query":"wifi","max_chars":90}`, "MEMORY.md#wifi"}, // the other one has no room
+		{"context", `{"subject":"owner","context":"private","format":"relevant","query":"wifi","count":false}`, ""},
+		{"context", `{"subject":"owner","context":"private","format":"full"}`, ""},
 	} {
-		op, err := api.LookUp(test.op)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := lookUp(t, test.op)
 		ask := opsRequest{op: op, request: []byte(test.request)}
 		used = nil
 		first, _ := ask.direct(t.Context(), m)
@@ -54,7 +53,7 @@ func TestReturnedEntriesAreUsed(t *testing.T) {
 		if got := strings.Join(used, " "); got != test.want {
 			t.Errorf("%s %s: %s is used, want %s", test.op, test.request, got, test.want)
 		}
-		for range 20 {
+		for range 3 {
 			again, _ := ask.direct(t.Context(), m)
 			if diff := cmp.Diff(string(opsTook.ReplaceAll(first, nil)), string(opsTook.ReplaceAll(again, nil))); diff != "" {
 				t.Fatalf("%s %s: the answer depends on what was asked before:\n%s", test.op, test.request, diff)

@@ -17,9 +17,7 @@ func TestEchoes(t *testing.T) {
 				continue
 			}
 			req := op.NewRequest()
-			if err := req.Set(p, long); err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, req.Set(p, long))
 			_, err := m.Do(t.Context(), api.Caller{AsOwner: true}, req)
 			if err == nil {
 				err = req.Check()
@@ -50,9 +48,7 @@ func TestPublicCharacters(t *testing.T) {
 			}
 			for _, context := range []string{public, private} {
 				req := op.NewRequest()
-				if err := req.Set(p, text); err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, req.Set(p, text))
 				_, err := m.Do(t.Context(), api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}}, req)
 				if refused := err != nil && strings.Contains(err.Error(), "U+00AD"); refused != (context == public) {
 					t.Errorf("%s in %s: %s: %v", op.Name, context, p.Name, err)

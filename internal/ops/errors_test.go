@@ -124,9 +124,7 @@ func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (lis
 	}
 	add := func(fields map[string]any) {
 		body, err := json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		list = append(list, body)
 	}
 	all := map[string]any{}
@@ -212,13 +210,9 @@ func TestEditOfAPrivateKey(t *testing.T) {
 	for from := range 5 {
 		for to := from + 1; to <= 5; to++ {
 			for _, by := range []struct{ end, text string }{{"\n", ""}, {"", "none"}, {"\n", "none"}, {"", ""}} {
-				if err := os.WriteFile(path, []byte(above+privateKey+below), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, os.WriteFile(path, []byte(above+privateKey+below), 0o600))
 				_, shown, err := d.memory.readOps().loadFile(c, "MEMORY.md")
-				if err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, err)
 				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
 				_, err = d.memory.adminOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
 				data, failed := os.ReadFile(path)

@@ -18,9 +18,7 @@ import (
 // their places nor archived are missing.
 func TestMissingTargets(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/ops/evidence_archived.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	archive.Files = append(archive.Files, txtar.File{Name: "_longterms/bob/profile.md", Data: []byte(
 		"# Summaries\n\n- **tea**: Green. <!-- evidence=notes/a.md#n1,notes/a.md#n2,notes/b.md -->\n")},
 		txtar.File{Name: "links/a.md", Data: []byte("---\naliases: [Bee]\n---\n- [[b]] [[Bee]] [[A]] [x](gone.md) " +
@@ -33,9 +31,7 @@ func TestMissingTargets(t *testing.T) {
 		"notes": nil, "_longterms/owner/": {"_longterms/owner/project.md:3 2026-02-01/gone.md"},
 	} {
 		list, err := m.missingTargets(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		var got []string
 		for _, p := range list {
 			var piece string
@@ -109,9 +105,7 @@ func TestRelatedNames(t *testing.T) {
 		m := readOpsCase(t, archive).memory(t)
 		for _, caller := range []api.Caller{{}, {Fixed: &api.Fixed{Subject: "owner", Context: "public"}}, {Fixed: &api.Fixed{Subject: "bob", Context: "private"}}} {
 			call, err := m.readOps().resolveCall(caller)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, err)
 			for _, path := range slices.Sorted(maps.Keys(public)) {
 				answer, err := m.readOps().related(t.Context(), call, &api.RelatedRequest{Path: path, Limit: 100})
 				if err != nil {
@@ -120,9 +114,7 @@ func TestRelatedNames(t *testing.T) {
 				}
 				answer.Index = api.IndexState{}
 				text, err := api.EncodeJSON(answer)
-				if err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, err)
 				answers = append(answers, string(text))
 			}
 		}

@@ -61,8 +61,7 @@ func (w *randomSource) writePrivately(t *testing.T, one, two *testMemory) {
 	if name == "session" && !private {
 		name = "note" // sessions of a public context are public
 	}
-	op, err := api.LookUp(name)
-	checkError(t, err)
+	op := lookUp(t, name)
 	send := func(g *testMemory, text string) {
 		t.Helper()
 		request := map[string]fields{
@@ -111,8 +110,7 @@ func (w *randomSource) compareRead(t *testing.T, one, two *testMemory) {
 	}
 	for {
 		name, request := w.request(known)
-		op, err := api.LookUp(name)
-		checkError(t, err)
+		op := lookUp(t, name)
 		if !op.ReadOnly {
 			continue
 		}
@@ -164,9 +162,7 @@ func TestInboxEscapes(t *testing.T) {
 			t.Errorf("a text is written that is %s", name)
 		}
 		known, err := d.memory.readOps().get(ctx, c, &api.GetRequest{Path: own + "/notes.md", From: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		if _, err := m.write(ctx, c, &api.WriteRequest{Path: own + "/notes.md", Text: text, Hash: known.Hash}); err == nil {
 			t.Errorf("a text is replaced by one that is %s", name)
 		}

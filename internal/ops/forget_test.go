@@ -29,10 +29,7 @@ func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
 	}
 	d := readOpsCase(t, archive).disk(t)
 	d.memory.ErasureFile = filepath.Join(t.TempDir(), "forget.json")
-	call, err := d.memory.readOps().resolveCall(api.Caller{AsOwner: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := d.callAs(t, "owner", "private")
 	return d, call
 }
 
@@ -40,9 +37,7 @@ func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
 func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
 	t.Helper()
 	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: match})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	for _, e := range a.Entries {
 		ids = append(ids, e.ID)
 	}
@@ -60,9 +55,7 @@ func (d *diskCase) journalContains(t *testing.T, text string) bool {
 	t.Helper()
 	for _, r := range d.memory.Writer.Journal.List(time.Time{}, "", 0) {
 		before, after, err := d.memory.Writer.Journal.Contents(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		if bytes.Contains(before, []byte(text)) || bytes.Contains(after, []byte(text)) {
 			return true
 		}
@@ -148,9 +141,7 @@ func TestForgetLeavesUnchosen(t *testing.T) {
 		want   string
 	}{{1, "- the secret of cups\n- coffee\n"}, {2, "- coffee\n"}} {
 		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
-		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600))
 		ids, token := d.list(t, c, "secret")
 		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
 		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
@@ -165,9 +156,7 @@ func TestForgetLeavesUnchosen(t *testing.T) {
 func TestForgetLines(t *testing.T) {
 	const kept = "people.md.kept-0abc0000"
 	d, c := newForgetCase(t, map[string]string{"people.md": "Ann: secret\nBob: 2\nCarl: another secret\n"})
-	if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("Ann: secret\nBob: 3\nCarl: another secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, os.WriteFile(filepath.Join(d.dir, kept), []byte("Ann: secret\nBob: 3\nCarl: another secret\n"), 0o600))
 	ids, token := d.list(t, c, "secret")
 	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:1], Token: token})
 	if err != nil || len(ids) != 2 || !slices.Equal(a.Removed, ids[:1]) || a.Total != 1 {
@@ -189,9 +178,7 @@ func TestForgetWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := w.forget(t.Context(), c, &api.ForgetRequest{Match: "secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	got := map[string]string{}
 	for _, e := range a.Entries {
 		got[e.Text] = e.Writer
@@ -329,12 +316,8 @@ func TestForgetNotYet(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	subject, private := "acct:42", "private"
-	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
+	c = d.callAs(t, "acct:42", "private")
+	if _, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"}); asError(err).Code != api.Unavailable {
 		t.Errorf("wiped: %v", err)
 	}
 }
@@ -380,9 +363,7 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 		if err != nil || !d.journalContains(t, "secret of seven") {
 			t.Fatal(err)
 		}
-		if err := os.Remove(filepath.Join(d.dir, path)); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, os.Remove(filepath.Join(d.dir, path)))
 		c := d.callAs(t, test.who, "private")
 		ids, token := d.list(t, c, "secret")
 		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})

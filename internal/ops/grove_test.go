@@ -152,13 +152,9 @@ func newOtherMemory(t testing.TB, leaves []*testFile, r *readAccess, other bool)
 	}
 	// The directory always exists, because its presence determines where new
 	// files go.
-	if err := os.MkdirAll(filepath.Join(g.dir, "memory"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, os.MkdirAll(filepath.Join(g.dir, "memory"), 0o700))
 	x, err := index.Open(t.TempDir(), index.Options{Source: g, Texts: true, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() { x.Close() })
 	g.index = x
 	m := g.memory
@@ -174,9 +170,7 @@ func newOtherMemory(t testing.TB, leaves []*testFile, r *readAccess, other bool)
 		g.running.Wait()
 	})
 	g.restore(t)
-	if err := x.Confirm(x.Status().Epoch); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, x.Confirm(x.Status().Epoch))
 	return g
 }
 
@@ -208,9 +202,7 @@ func (g *testMemory) restore(t testing.TB) {
 	g.startWriter(t)
 	for path := range files {
 		if _, ok := g.base[path]; !ok {
-			if err := os.Remove(filepath.Join(g.dir, path)); err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, os.Remove(filepath.Join(g.dir, path)))
 		}
 	}
 	for path, text := range g.base {
@@ -218,28 +210,18 @@ func (g *testMemory) restore(t testing.TB) {
 		if is, ok := files[path]; ok && is == text {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		checkError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	if err := g.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, g.Sync(t.Context()))
 	// Todosync must not remember completed tasks.
 	m := g.memory
-	if err := os.RemoveAll(m.Todos.State); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, os.RemoveAll(m.Todos.State))
 	m.Todos = &todosync.Syncer{
 		Files: g, Writer: m.Writer, Parse: g.parse, List: g.listed, State: m.Todos.State, Logger: m.Todos.Logger, Now: m.Now, Location: m.Location,
 		Subject: m.Todos.Subject,
 	}
-	if err := m.Todos.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, m.Todos.Start(t.Context()))
 	g.isInitial = true
 }
 
@@ -271,9 +253,7 @@ func (g *testMemory) files(t testing.TB) map[string]string {
 		is[name], err = g.readFile(name)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return is
 }
 
@@ -379,9 +359,7 @@ func (g *testMemory) runRequest(t testing.TB, fixed *api.Fixed, op *api.Operatio
 	if err != nil {
 		failure = asError(err)
 		body, err := api.EncodeJSON(api.Failure{Error: failure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		answer = string(body)
 	}
 	return opsTook.ReplaceAllString(answer, `"took_ms":0`), failure
@@ -424,9 +402,7 @@ func (g *testMemory) tryRequest(ctx context.Context, fixed *api.Fixed, op *api.O
 func (g *testMemory) readable(t testing.TB, s memory.Scope) map[string]string {
 	t.Helper()
 	v, err := g.View(g.Scope(s.Subject, s.Context))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	is := map[string]string{}
 	for path := range g.files(t) {
 		if doc, err := g.Load(path); err == nil {
@@ -474,8 +450,6 @@ var unticked = strings.NewReplacer("[x]", "[ ]")
 func encodeRequest(t *testing.T, request fields) string {
 	t.Helper()
 	text, err := json.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return string(text)
 }

@@ -54,6 +54,13 @@ func writeState(text string) func(testing.TB, string) {
 	return func(t testing.TB, name string) { checkError(t, os.WriteFile(name, []byte(text), 0o600)) }
 }
 
+func lookUp(t testing.TB, name string) *api.Operation {
+	t.Helper()
+	op, err := api.LookUp(name)
+	checkError(t, err)
+	return op
+}
+
 func checkError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -237,8 +244,7 @@ func (h *hiddenCase) compareRequest(t *testing.T, w *randomSource) bool {
 	before, outside := h.readable(t, h.part), h.outside(t)
 	name, request := w.writeRequest(before)
 	for name != "" {
-		op, err := api.LookUp(name)
-		checkError(t, err)
+		op := lookUp(t, name)
 		text := encodeRequest(t, request)
 		h.whole.startWriter(t)
 		h.part.startWriter(t)
@@ -324,9 +330,7 @@ func TestHiddenLiteralName(t *testing.T) {
 		d := readOpsCase(t, &txtar.Archive{Files: append(hidden,
 			txtar.File{Name: "notes/a\xff.md", Data: []byte("- open to all <!-- visibility=public_ok -->\n")})}).disk(t)
 		a, err := d.memory.readOps().get(t.Context(), d.callAs(t, "owner", "public"), &api.GetRequest{Path: "notes/a\ufffd.md", From: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		answers = append(answers, a.Text)
 	}
 	if answers[0] != answers[1] || !strings.Contains(answers[0], "open to all") {

@@ -127,14 +127,10 @@ visibility: public_ok
 		}
 	}
 	for r, err := range model.session.Resources(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		check("names", r.Name)
 		got, err := model.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: r.URI})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		check("resources", got.Contents[0].Text)
 	}
 	for _, c := range want {

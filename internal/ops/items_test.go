@@ -18,9 +18,7 @@ import (
 func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
 	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return c
 }
 
@@ -66,9 +64,7 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
 	c := d.callAs(t, "acct:42", "private")
 	_, err := d.memory.adminOps().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	if _, err := d.memory.adminOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +80,7 @@ func TestResolveOnFixedListener(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
 	fixed := &api.Fixed{Subject: "acct:42"}
 	c, err := d.memory.readOps().resolveCall(api.Caller{Fixed: fixed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	if a, err := d.memory.adminOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
 		t.Errorf("its own key is %+v, %v", a, err)
 	}
@@ -124,11 +118,7 @@ func TestItemPutHidesOthers(t *testing.T) {
 	const path = "_longterms/owner/fact.md"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
 		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
-	owner, public := "owner", "public"
-	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := d.callAs(t, "owner", "public")
 	a, err := d.memory.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "private_only"})
 	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID == "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
@@ -158,9 +148,7 @@ func TestPublicItems(t *testing.T) {
 	want := func(c Call, saidIn string, values ...string) {
 		t.Helper()
 		a, err := d.memory.adminOps().itemList(t.Context(), c, &api.ItemListRequest{SaidIn: saidIn, Limit: 50})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		var got []string
 		for _, i := range a.Items {
 			got = append(got, i.Key+"="+i.Value)

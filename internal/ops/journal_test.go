@@ -28,9 +28,7 @@ func TestPrograms(t *testing.T) {
 		t.Helper()
 		r.Limit = 3
 		answer, err := d.memory.Do(t.Context(), by, api.RequestOf(r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		return answer.(*api.JournalAnswer).Writes
 	}
 	for i, want := range []api.Program{{Name: "bot"}, {Name: "cli", Session: "2"}, mine} {
@@ -48,9 +46,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	answer, err := d.memory.Do(t.Context(), owner, api.RequestOf(api.UndoRequest{Since: "1h", Mine: true, DryRun: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	for _, u := range answer.(*api.UndoAnswer).Undone {
 		if u.Session != "1" {
 			t.Errorf("undo selects a change of %s %s", u.Program, u.Session)

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -20,24 +18,16 @@ import (
 func TestNoteTimes(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
 	for _, who := range []string{"owner", "acct:42"} {
-		private := "private"
-		call, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &who, Context: &private}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		call := d.callAs(t, who, "private")
 		var path string
 		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
 		for _, at := range want {
 			a, err := d.memory.adminOps().note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, err)
 			path = a.Path
 		}
 		doc, err := d.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		var got []string
 		for _, e := range doc.Entries {
 			if e.Block == memory.Paragraph {
@@ -55,11 +45,7 @@ func TestNoteTimes(t *testing.T) {
 func TestNotesAtOnce(t *testing.T) {
 	const n = 12
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	private, owner := "private", "owner"
-	call, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &private}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := d.callAs(t, "owner", "private")
 	var group errgroup.Group
 	for i := range n {
 		group.Go(func() error {
@@ -74,13 +60,9 @@ func TestNotesAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, group.Wait())
 	doc, err := d.Load("memory/2026-02-05.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	seen := map[string]int{}
 	for _, e := range doc.Entries {
 		seen[e.Text]++
@@ -92,44 +74,5 @@ func TestNotesAtOnce(t *testing.T) {
 	}
 	if seen["- the same"] != 1 || len(doc.Entries) != 2*n+1 {
 		t.Errorf("%d entries are %v", len(doc.Entries), seen)
-	}
-}
-
-// TestNotesWithCredentials checks that a note with a live credential in any
-// field is rejected without showing the credential.
-func TestNotesWithCredentials(t *testing.T) {
-	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	key := "ghp_"
-	for i := range 36 {
-		key += string(letters[(i*i*7+i*13+5)%len(letters)])
-	}
-	if secrets.MatchingRule(key) == "" {
-		t.Fatal("this is not known as a credential")
-	}
-	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	for _, ask := range [][2]string{
-		{"note", `{"text": "the key is ` + key + `"}`},
-		{"note", `{"text": "a", "topic": "` + key + `"}`},
-		{"note", `{"text": "a", "source": "` + key + `"}`},
-		{"note", `{"text": "a", "evidence": ["` + key + `"]}`},
-		{"note", `{"text": "a", "tags": ["` + key + `"]}`},
-		{"capture", `{"bullets": ["a", "` + key + `"]}`},
-		{"capture", `{"bullets": ["a"], "session": "` + key + `"}`},
-	} {
-		op, err := api.LookUp(ask[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = (&opsRequest{op: op, request: []byte(ask[1])}).direct(t.Context(), d.memory)
-		if e := asError(err); e.Code != api.Secret || strings.Contains(e.Error()+e.Hint, key) {
-			t.Errorf("%s: %v", ask[1], err)
-		}
-	}
-	err := d.memory.Receive(t.Context(), Received{Source: "ntfy:p:a", Title: key, Text: "a"})
-	if e := asError(err); e.Code != api.Secret {
-		t.Errorf("a message: %v", err)
-	}
-	if changes := d.changes(t); changes != "" {
-		t.Errorf("it is written:\n%s", changes)
 	}
 }

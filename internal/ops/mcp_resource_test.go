@@ -26,9 +26,7 @@ func TestMCPResources(t *testing.T) {
 	model.as("owner", "private")
 	var names []string
 	for r, err := range model.session.Resources(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		names = append(names, r.Name)
 		if r.URI != mcp.ResourceURI(r.Name) || r.MIMEType != "text/markdown" {
 			t.Errorf("%s is %s, of type %s", r.Name, r.URI, r.MIMEType)

@@ -58,23 +58,17 @@ func send(t testing.TB, socket, method, path, body string, header http.Header) h
 		},
 	}}
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://memwatchd"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, values := range header {
 		req.Header[name] = values
 	}
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return httpAnswer{res.StatusCode, res.Header, string(got)}
 }
 
@@ -306,9 +300,7 @@ func TestMCPClientGoes(t *testing.T) {
 	stuck := &stuckIndexer{m.Indexer, make(chan struct{}), make(chan struct{})}
 	m.Indexer, m.SyncTimeout = stuck, time.Hour
 	c, err := net.Dial("unix", serveOps(t, m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	body := call("memory_todos", fields{})
 	fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	<-stuck.called

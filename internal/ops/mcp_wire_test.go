@@ -29,9 +29,7 @@ func newModel(t testing.TB, m *Memory, socket, query string) *model {
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
 		Endpoint: "http://memwatchd/mcp" + query, HTTPClient: &http.Client{Transport: c.over(socket)}, DisableStandaloneSSE: true, MaxRetries: -1,
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() { session.Close() })
 	c.session = session
 	return c

@@ -60,9 +60,7 @@ func TestOperations(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, err)
 			c := readOpsCase(t, archive)
 			m := c.memory(t)
 			socket := serveOps(t, c.memory(t))
@@ -75,9 +73,7 @@ func TestOperations(t *testing.T) {
 				}
 			}
 			if *updateOps {
-				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
 			}
 		})
 	}
@@ -136,18 +132,12 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 func (c *opsCase) memory(t testing.TB) *Memory {
 	t.Helper()
 	now, err := time.Parse(time.RFC3339, c.settings["now"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	location, err := time.LoadLocation(c.settings["timezone"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	number := func(key string) int {
 		n, err := strconv.Atoi(c.settings[key])
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		return n
 	}
 	root := &opsRoot{docs: map[string]*memory.Document{}, pending: number("pending")}
@@ -204,16 +194,10 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	t.Helper()
 	x, err := index.Open(t.TempDir(), index.Options{Source: root, Texts: true, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() { x.Close() })
-	if err := x.Apply(t.Context(), updates); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Confirm(x.Status().Epoch); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, x.Apply(t.Context(), updates))
+	checkError(t, x.Confirm(x.Status().Epoch))
 	return x
 }
 
@@ -225,9 +209,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 		return nil
 	}
 	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	now = now.Add(-time.Duration(len(c.writes)) * time.Second)
 	journal.Now = func() time.Time {
 		now = now.Add(time.Second)
@@ -239,9 +221,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 			Path: f.Name, Cause: "edit", Reason: "a test", Requested: true,
 			Edit: func(*vault.File) ([]byte, error) { return f.Data, nil },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 	}
 	return &vault.Undoer{Writer: w}
 }
@@ -253,9 +233,7 @@ func (a *opsRequest) answer(t *testing.T, m *Memory, socket string) string {
 	if failure != nil {
 		var err error
 		direct, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 	}
 	wire := postOps(t, socket, a.op.Name, a.request)
 	for _, b := range []*[]byte{&direct, &wire} {
@@ -306,9 +284,7 @@ func (a *opsRequest) direct(ctx context.Context, m *Memory) ([]byte, error) {
 func opsHits(t *testing.T, raw []byte) string {
 	t.Helper()
 	var a api.SearchAnswer
-	if err := json.Unmarshal(raw, &a); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, json.Unmarshal(raw, &a))
 	var b strings.Builder
 	for _, h := range a.Hits {
 		text, _, _ := strings.Cut(h.Text, "\n")
@@ -331,13 +307,9 @@ func opsHits(t *testing.T, raw []byte) string {
 func opsContext(t *testing.T, raw []byte) string {
 	t.Helper()
 	var a api.ContextAnswer
-	if err := json.Unmarshal(raw, &a); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, json.Unmarshal(raw, &a))
 	left, err := json.Marshal(a.LeftOut)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
 }
 
@@ -349,9 +321,7 @@ func opsJSON(t *testing.T, raw []byte) string {
 	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"synced":true,"degraded":false}`), nil)
 	raw = bytes.ReplaceAll(raw, []byte(`,"took_ms":0`), nil)
 	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, json.Indent(&b, raw, "", "  "))
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
@@ -364,16 +334,12 @@ func serveOps(t testing.TB, m *Memory) string {
 func serveAs(t testing.TB, m *Memory, change func(*ipc.Endpoint, *ipc.Server)) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	e, server := ipc.Endpoint{Path: filepath.Join(dir, "s")}, &ipc.Server{Backend: m, Logger: slog.New(slog.DiscardHandler)}
 	change(&e, server)
 	l, err := e.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, l) }()
@@ -396,14 +362,10 @@ func postOps(t *testing.T, socket, op string, body []byte) []byte {
 		},
 	}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://memwatchd/v1/"+op, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	req.Header.Set(api.OwnerHeader, "1")
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	defer res.Body.Close()
 	var b bytes.Buffer
 	if _, err := b.ReadFrom(res.Body); err != nil {

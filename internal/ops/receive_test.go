@@ -52,9 +52,7 @@ func TestReceive(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	doc, err := d.Load("memory/2026-02-05.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	for _, e := range doc.Entries {
 		if !e.Author().Untrusted(memory.View{}) || e.Partition.Visibility != memory.PrivateOnly || len(e.Tasks) > 0 || e.Given {
 			t.Errorf("%q is trusted", e.Text)
@@ -82,9 +80,7 @@ func TestReceiveRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	doc, err := d.Load("memory/2026-02-05.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	if n := utf8.RuneCountInString(doc.Entries[0].Text); n > maxNote || n < maxNote-20 || !strings.HasSuffix(doc.Entries[0].Text, "…") {
 		t.Errorf("it has %d characters: %q", n, doc.Entries[0].Text)
 	}

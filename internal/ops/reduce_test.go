@@ -198,9 +198,7 @@ func TestReduceHidesPrivateText(t *testing.T) {
 		}
 		bot := c.fixedCall(t, "groupbot", "owner", "public")
 		a, err := c.memory.adminOps().capture(t.Context(), bot, &r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		c.stop() // the rules reduce the pending texts
 		targets := c.memory.adminOps().logTargets(bot, c.memory.readOps().day(0), false)
 		text = fmt.Sprintf("%+v\n", a)
@@ -231,9 +229,7 @@ func TestReduceRetry(t *testing.T) {
 	c.replies <- []string{"Deployed the shop."}
 	c.capture(api.CaptureRequest{Text: workDone})
 	<-c.messages // the first text is finished
-	if err := os.Remove(log); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, os.Remove(log))
 	c.replies <- nil
 	if a := c.capture(api.CaptureRequest{Text: "Deployed the shop.\n"}); !a.Queued {
 		t.Errorf("retry: %+v", a)

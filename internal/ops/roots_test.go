@@ -45,9 +45,7 @@ func TestWaitForRoots(t *testing.T) {
 		m := readOps{syncer: indexer, Reading: &Reading{Layout: &memory.Layout{Owner: "owner", Roots: vault}, Owner: "owner", Scopes: root,
 			SyncTimeout: time.Minute}}
 		c := Call{Scope: memory.Scope{Subject: "owner", Context: memory.Private}, start: time.Now()}
-		if err := m.syncIndex(t.Context(), &c); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, m.syncIndex(t.Context(), &c))
 		c, err := m.withRoots(t.Context(), c, nil)
 		if want := indexer.err == nil && indexer.rootsErr == nil; err != nil || c.synced != want {
 			t.Errorf("%v, %v: synced %v, %v", indexer.err, indexer.rootsErr, c.synced, err)

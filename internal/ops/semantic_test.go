@@ -162,17 +162,12 @@ func TestSemanticModes(t *testing.T) {
 			}
 			ask := func(mode string) *api.SearchAnswer {
 				t.Helper()
-				op, err := api.LookUp("search")
-				if err != nil {
-					t.Fatal(err)
-				}
+				op := lookUp(t, "search")
 				req := op.NewRequest()
 				r := req.Value().(*api.SearchRequest)
 				r.Query, r.Mode, r.Count = tc.query, mode, new(bool)
 				answer, err := m.Do(t.Context(), api.Caller{AsOwner: true}, req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, err)
 				return answer.(*api.SearchAnswer)
 			}
 			answer := ask(tc.mode)

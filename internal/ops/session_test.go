@@ -52,13 +52,9 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 	var found []string
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		doc, err := d.Load("2026-02-05/" + filepath.Base(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		if len(doc.Problems) > 0 {
 			t.Errorf("%s: %v", name, doc.Problems)
 		}
@@ -91,11 +87,7 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 // stays the same.
 func TestDraftEndsWithItsContext(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	private := memory.Private.String()
-	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &d.memory.Owner, Context: &private}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := d.callAs(t, "owner", "private")
 	draft := func(text string) *api.SessionRequest {
 		items := map[string][]api.DraftItem{}
 		for i := range maxDraft {
@@ -108,9 +100,7 @@ func TestDraftEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(d.dir, "2026-02-05/s.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	parse, total := d.memory.Parse, 0
 	send := func(last int) (late int, err error) {
 		ctx, cancel := context.WithCancel(t.Context())

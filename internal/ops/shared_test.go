@@ -115,9 +115,7 @@ func TestLastMergedPage(t *testing.T) {
 	m := readOps{Reading: &Reading{Layout: new(memory.Layout), Index: openOps(t, new(opsRoot), nil), Shared: &share.Reader{Store: emptyStore{}, Breaker: new(share.Breaker),
 		Timeout: 20 * time.Second, Terms: func(q index.Query) string { return q.Text }}}}
 	view, err := new(memory.Directories).View(memory.Scope{Subject: "alice", Context: memory.Private})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	for offset, want := range map[int]string{0: "included", 950: "included", 1000: ""} {
 		_, state, err := m.searchAll(t.Context(), Call{View: view}, index.Query{Text: "bike", Offset: offset, Limit: 100})
 		if err != nil || state != want {

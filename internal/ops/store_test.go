@@ -59,17 +59,13 @@ func TestStore(t *testing.T) {
 	put := func(namespace, key, value string, opt client.PutOptions) client.StoredItem {
 		t.Helper()
 		got, err := s.Put(ctx, who, namespace, key, value, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		return got
 	}
 	keys := func(namespace string, opt client.ReadOptions) (keys []string) {
 		t.Helper()
 		items, err := s.List(ctx, who, namespace, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		for _, i := range items {
 			keys = append(keys, i.Key+"="+i.Value)
 		}

@@ -98,9 +98,7 @@ func TestAdministrationRefusesScopes(t *testing.T) {
 		}
 		for _, scope := range []string{`{"subject": "acct:9", "context": "public"}`, `{"subject": "owner", "context": "public"}`, `{"context": "unknown"}`} {
 			req := op.NewRequest()
-			if err := req.Decode([]byte(scope)); err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, req.Decode([]byte(scope)))
 			by := api.Caller{Scope: req.Scope(), AsOwner: true}
 			var err error
 			if op.Stream {
@@ -139,9 +137,7 @@ func TestOperationsListPermitted(t *testing.T) {
 		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
 	} {
 		call, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &c.subject, Context: &c.context}, Fixed: c.fixed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		answer, err := d.memory.readOps().operations(t.Context(), call, &api.OperationsRequest{})
 		if err != nil || !answer.Enabled {
 			t.Fatal(answer, err)

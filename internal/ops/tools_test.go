@@ -76,9 +76,7 @@ func TestToolTexts(t *testing.T) {
 func toolTexts(t *testing.T, name string, asked map[string]bool) {
 	t.Helper()
 	archive, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	c := readOpsCase(t, archive)
 	d := c.disk(t)
 	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all")
@@ -89,9 +87,7 @@ func toolTexts(t *testing.T, name string, asked map[string]bool) {
 		}
 		asked[tool.Name] = true
 		arguments, err := toolArguments(a.op, a.request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
 		if err != nil {
 			t.Fatalf("%s: %v", a.name, err)
@@ -107,8 +103,6 @@ func toolTexts(t *testing.T, name string, asked map[string]bool) {
 		}
 	}
 	if *updateOps {
-		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
 	}
 }

@@ -50,9 +50,7 @@ func TestWrites(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checkError(t, err)
 			c := readOpsCase(t, archive)
 			direct, wire := c.disk(t), c.disk(t)
 			socket := serveOps(t, wire.memory)
@@ -62,9 +60,7 @@ func TestWrites(t *testing.T) {
 				said, failure := a.direct(t.Context(), direct.memory)
 				if failure != nil {
 					said, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
-					if err != nil {
-						t.Fatal(err)
-					}
+					checkError(t, err)
 				}
 				over := postOps(t, socket, a.op.Name, a.request)
 				if diff := cmp.Diff(opsTook.ReplaceAllString(string(said), ""), opsTook.ReplaceAllString(string(over), "")); diff != "" {
@@ -89,9 +85,7 @@ func TestWrites(t *testing.T) {
 				}
 			}
 			if *updateOps {
-				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
 			}
 		})
 	}
@@ -118,12 +112,8 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	d := &diskCase{opsRoot: m.Files.(*opsRoot), dir: t.TempDir(), alone: c.settings["read"] == "canonical", memory: m, was: map[string]string{}}
 	for _, f := range c.files {
 		path := filepath.Join(d.dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		checkError(t, os.WriteFile(path, f.Data, 0o600))
 	}
 	days := memory.ParseVisibility(c.settings["visibility"])
 	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask, Daily: days, Sessions: days}
@@ -133,17 +123,13 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	}
 	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
 	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	w := &vault.Writer{Vault: d.vault, Journal: journal, Settings: []string{memory.IdentitiesPath}, Logger: slog.New(slog.DiscardHandler)}
 	w.Quiet = time.Hour // on slow machines too, the files count as recently written
 	if c.settings["quiet"] == "none" {
 		w.Quiet = -1
 	}
-	if err := w.Repair(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, w.Repair(t.Context()))
 	// As in the daemon, a goroutine rechecks replaced files.
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -160,9 +146,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
 		Subject: func(owner string) string { return owner },
 	}
-	if err := m.Todos.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, m.Todos.Start(t.Context()))
 	d.changes(t)
 	return d
 }
@@ -291,9 +275,7 @@ func (d *diskCase) changes(t testing.TB) string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	d.was = is
 	return b.String()
 }
@@ -328,11 +310,8 @@ func TestWriteBusy(t *testing.T) {
 		}
 		return parse(f)
 	}
-	call, err := d.memory.readOps().resolveCall(api.Caller{AsOwner: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = d.memory.adminOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	call := d.callAs(t, "owner", "private")
+	_, err := d.memory.adminOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
 	if got := asError(err).Code; got != api.Busy {
 		t.Errorf("the error is %v", err)
 	}
@@ -370,9 +349,7 @@ func TestPartialFile(t *testing.T) {
 		d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(front + own + test.hidden)}}}).disk(t)
 		c := d.callAs(t, "acct:42", "private")
 		known, err := d.memory.readOps().get(t.Context(), c, &api.GetRequest{Path: path, From: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, err)
 		m := d.memory.adminOps()
 		for name, err := range map[string]error{
 			"edit":  second(m.edit(t.Context(), c, &api.EditRequest{Path: path, OldText: "buy milk", NewText: "buy tea"})),
@@ -396,8 +373,6 @@ func TestPartialFile(t *testing.T) {
 func (d *diskCase) read(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkError(t, err)
 	return string(data)
 }
