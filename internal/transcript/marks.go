@@ -113,11 +113,10 @@ func Sentences(line string) (list []string) {
 
 type rule struct {
 	kind       Kind
-	personOnly bool   // applies to statements of the person only
-	short      bool   // the form is certain enough for statements of few words
-	words      string // lower-case words, one of which must occur: a cheap filter, because most statements have none
-	pattern    func() *regexp.Regexp
-	exception  func() *regexp.Regexp // exceptions; nil for none
+	personOnly bool                  // applies to statements of the person only
+	short      bool                  // the form is certain enough for statements of few words
+	pattern    func() *regexp.Regexp // matches statements
+	exception  func() *regexp.Regexp // matches exceptions; nil for none
 }
 
 // compilePattern returns a pattern that ignores case.
@@ -128,110 +127,76 @@ const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|
 
 // undecidedRE matches words of statements that are undecided, conditional, or about
 // other people.
-var undecidedRE = compilePattern(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
+var undecidedRE = compilePattern(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|` +
+	`perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|` +
+	`如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
 
 var rules = []rule{
-	{Remember, true, false, `remember|note|forget|mind|reference|record`,
-		compilePattern(sentenceStart +
-			`(?:remember|note|don'?t forget|do not forget|keep in mind|bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S+`),
+	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:remember|note|don'?t forget|do not forget|keep in mind|` +
+		`bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S|` +
+		`(?:from now on|going forward)\b)`),
 		compilePattern(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
-	{Remember, true, false, `remind|promise`,
-		compilePattern(sentenceStart + `(?:remind me (?:to|that|of|about)|I(?:'ve| have)? promised? (?:to|` +
-			`that|you|\S+ (?:to|that)))\s+\S+`), undecidedRE},
-	{Remember, true, false, `提醒|答应|承诺`, compilePattern(sentenceStart + `(?:(?:请|记得|` +
-		`到时候?)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S`),
+	{Remember, true, false, compilePattern(sentenceStart + `(?:remind me (?:to|that|of|about) |I(?:'ve| have)? promised? ` +
+		`(?:to|that|you|\S+ (?:to|that)) |(?:(?:请|记得|到时候?)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S)`),
 		undecidedRE},
-	{Remember, true, false, `from now on|going forward`, compilePattern(sentenceStart + `(?:from now on|` +
-		`going forward)\b`),
-		nil},
-	{Remember, true, false, `记|忘`,
-		compilePattern(sentenceStart + `(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|记录(?:一下|` +
-			`下来)|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)`),
+	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|` +
+		`记录(?:一下|下来)|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)|(?:以后|今后|从现在起|从今往后|从今以后)` +
+		`(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`),
 		compilePattern(`(?:我|还|不|都|你还|没|只)记得|记得.{0,12}[吗么嘛]|记住了[。！]?$`)},
-	{Remember, true, false, `以后|今后|现在起|从今|下次`,
-		compilePattern(sentenceStart +
-			`(?:(?:以后|今后|从现在起|从今往后|从今以后)(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
 
-	{Decision, false, true, `decision|decided|agree|resolution|决定|结论|约定`,
-		labelPattern(`decision|decided|agreed|agreement|resolution|决定|结论|约定`), nil},
-	{Constraint, true, true, `constraint|requirement|restriction|limit|deadline|rule|约束|限制|要求|禁止|规则|` +
-		`截止|期限`,
-		labelPattern(`(?:hard )?constraints?|requirements?|restrictions?|limits?|deadline|rules?|` +
-			`约束(?:条件)?|限制(?:条件)?|要求|禁止|规则|截止(?:日期|时间)|期限`), nil},
-	{Preference, true, true, `prefer|like|habit|偏好|喜好|习惯`,
-		labelPattern(`preferences?|likes?|dislikes?|habits?|偏好(?:与习惯)?|喜好|习惯`), nil},
-	{Contact, true, true, `contact|mail|phone|address|联系|负责人|邮箱|电话|地址`,
-		labelPattern(`contacts?(?: person)?|e-?mail(?: address)?|phone(?: number)?|address|联系人|联系方式|` +
-			`负责人|邮箱|电话|地址`), nil},
-	{Decision, false, false, `decided|agreed|settled on|opted|chosen`,
-		compilePattern(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|opted (?:for|to))\b|\bwe(?:'ve| have) chosen\b`), undecidedRE},
-	{Decision, true, false, `chose|switched|moved|migrated|dropped`,
-		compilePattern(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to|dropped support)\b`),
+	{Decision, false, true, labelPattern(`decision|decided|agreed|agreement|resolution|决定|结论|约定`), nil},
+	{Constraint, true, true, labelPattern(`(?:hard )?constraints?|requirements?|restrictions?|limits?|deadline|rules?|` +
+		`约束(?:条件)?|限制(?:条件)?|要求|禁止|规则|截止(?:日期|时间)|期限`), nil},
+	{Preference, true, true, labelPattern(`preferences?|likes?|dislikes?|habits?|偏好(?:与习惯)?|喜好|习惯`), nil},
+	{Contact, true, true, labelPattern(`contacts?(?: person)?|e-?mail(?: address)?|phone(?: number)?|address|联系人|` +
+		`联系方式|负责人|邮箱|电话|地址`), nil},
+
+	{Decision, false, false, compilePattern(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|` +
+		`opted (?:for|to))\b|(?:我们|咱们|团队|大家)(?:已经|最终|最后|都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`),
 		undecidedRE},
-	{Decision, true, false, `let|we`,
-		compilePattern(sentenceStart +
-			`(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) (?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using|drop support)\b`), undecidedRE},
-	{Decision, true, false, `going with`, compilePattern(`\bwe(?:'re| are) going with\b`), undecidedRE},
-	{Decision, false, false, `我们|咱们|团队|大家`, compilePattern(`(?:我们|咱们|团队|大家)(?:已经|最终|最后|` +
-		`都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`),
-		undecidedRE},
-	{Decision, true, false, `我|最终|改用|统一|确定|就`,
-		compilePattern(`(?:我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一用|统一使用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$)`),
-		undecidedRE},
+	{Decision, true, false, compilePattern(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to)\b|` +
+		`\bwe(?:'re| are) going with\b|` + sentenceStart + `(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) ` +
+		`(?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using)\b|` +
+		`我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一使?用|确定(?:用|采用|使用))\S|` +
+		`就(?:用|选|定)\S.*[吧了][。！]?$`), undecidedRE},
 
-	{Constraint, true, false, `must`,
-		compilePattern(`\bmust (?:not|never|always|only)\b|\bmustn't\b|\bmust be (?:under|below|above|at (?:most|least)|less|more|compatible|backwards?|able|idempotent|unique|kept|written|sent|run|built|stored|set|done|\w+ed (?:by|before|in|with|on|to|as|at|from|through|via|without)\b)|` +
-			`\bmust (?:run|work|fit|stay|remain|support|use|build|pass|compile|return|go through|keep|start|finish|ship|handle|accept|match|come|live|contain|include)\b`), compilePattern(`\b(?:a|the) must\b`)},
-	{Constraint, true, false, `allowed|forbidden|required|to `,
-		compilePattern(`\b(?:(?:is|are)(?: not|n't) allowed|not allowed to|(?:is|are) forbidden|(?:is|are) required to|ha(?:s|ve) to (?:run|work|fit|support|remain|stay (?:under|below|compatible))|needs? to (?:remain|keep working|work (?:on|with|without)))\b`), undecidedRE},
-	{Constraint, true, false, `deadline|date|budget|limit|due|more than|at most|at least`,
-		compilePattern(`\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|moves to|will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), undecidedRE},
-	{Constraint, true, false, `必须|不|禁止|务必|千万|截止|期限|时间|预算|最多|至少|上限`,
-		compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|(?:最多|至少|不超过|上限是?)\s*\d`),
-		compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
+	{Constraint, true, false, compilePattern(`\bmust(?:n't| not| never| always| only)\b|\bmust be (?:under|below|above|` +
+		`at (?:most|least)|less|more|compatible|able|unique|kept|written|run|built|stored|set|done|\w+ed (?:by|before|in|` +
+		`with|on|to|as|at|from|through|via|without)\b)|\bmust (?:run|work|fit|stay|remain|support|use|build|pass|return|` +
+		`keep|start|finish|handle|accept|match|contain|include)\b|\b(?:is|are)(?: not|n't) allowed|\bnot allowed to\b|` +
+		`\b(?:is|are) (?:forbidden|required to)\b|\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|` +
+		`will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`),
+		compilePattern(`\b(?:a|the) must\b|\b(?:if|whether|might|maybe|perhaps|could|unless)\b`)},
+	{Constraint, true, false, compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|` +
+		`不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|` +
+		`(?:最多|至少|不超过|上限是?)\s*\d`), compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
+	{Constraint, true, true, compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|don'?t)(?: ever)? (?:` +
+		habitVerbs + `) \S|` + sentenceStart + `(?:你|大家|千万|绝对|一定|都|也|尽量)*(?:不要|别|请?勿|不许|不准)(?:再|随便|` +
+		`直接|擅自|总是?|给我)?(?:` + habitVerbsChinese + `)`), transientRE},
 
-	{Constraint, true, true, `do not|don't|dont|never`,
-		compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|` +
-			`don'?t)(?: ever)? (?:` + habitVerbs + `) \S+`), transientRE},
-	{Constraint, true, true, `不要|别|勿|不许|不准`,
-		compilePattern(sentenceStart + `(?:你|大家|千万|绝对|一定|都|也|尽量)*(?:不要|别|请?勿|不许|` +
-			`不准)(?:再|随便|直接|擅自|总是?|给我)?(?:` + habitVerbsChinese + `)`),
-		transientRE},
+	{Contact, true, true, compilePattern(`\b(?:my|our) (?:[\w'-]+ ){0,2}?(?:name|e-?mail|phone|mobile|number|address|` +
+		`birthday|time ?zone|username|handle|account|github|telegram|wechat|slack)(?: (?:address|number|name|id|handle))?` +
+		`(?: is| are|'s)\b|\breach me (?:at|on|under|by)\b|\b(?:contact|contact person|point of contact) (?:for|of|at|in) ` +
+		`.{1,60}? (?:is|are)\b|\b(?:is|are) (?:the|our|my) (?:\w+ )?(?:contacts?|point of contact) (?:for|at|in)\b`),
+		compilePattern(`\b(?:if|maybe|perhaps|could|might)\b|\b(?:my|our) (?:[\w'-]+ ){1,4}(?:is|are) (?:not|in|on|up|` +
+			`also|still|already|too|wrong|correct|used|needed|missing|required|shown|set)\b`)},
+	{Contact, true, true, compilePattern(`(?:我的|我们的)(?:[^\s，。是]{0,6})?(?:名字|姓名|邮箱|邮件|电话|手机|号码|微信|` +
+		`地址|生日|时区|用户名|账号)(?:地址|号码?|帐?号)?(?:是|为|叫)|(?:联系人|负责人|对接人)(?:是|为)|` +
+		sentenceStart + `我叫\S`), undecidedRE},
 
-	{Contact, true, true, `my |our |contact|reach me`,
-		compilePattern(`\b(?:my|our) (?:[\w'-]+ ){0,2}?(?:name|e-?mail|phone|mobile|number|address|birthday|` +
-			`time ?zone|username|handle|account|github|telegram|wechat|slack)(?: (?:address|number|name|id|` +
-			`handle))?(?: is| are|'s)\b|\breach me (?:at|on|under|by)\b` +
-			`|\b(?:contact|contact person|point of contact) (?:for|of|at|in) .{1,60}? (?:is|are)\b|\b(?:is|` +
-			`are) (?:the|our|my) (?:\w+ )?(?:contacts?|point of contact) (?:for|at|in)\b`),
-		compilePattern(`\b(?:if|maybe|perhaps|could|might)\b|\b(?:my|our) (?:[\w'-]+ ){1,4}(?:is|are) (?:not|` +
-			`in|on|up|also|still|already|too|wrong|correct|used|needed|missing|required|shown|set)\b`)},
-	{Contact, true, true, `我的|我叫|我们的|联系人|负责人`,
-		compilePattern(`(?:我的|我们的)(?:[^\s，。是]{0,6})?(?:名字|姓名|邮箱|邮件|电话|手机|号码|微信|地址|` +
-			`生日|时区|用户名|账号)(?:地址|号码?|帐?号)?(?:是|为|叫)|(?:联系人|负责人|对接人)(?:是|` +
-			`为)|` + sentenceStart + `我叫\S`),
-		undecidedRE},
-
-	{Preference, true, true, `like|love|hate|enjoy|detest|stand|prefers`,
-		compilePattern(`(?:^|[.!;,]\s+|\b(?:and|but|because|since) )(?:I|we) (?:really |also |generally |` +
-			`usually |do |just )*(?:like|love|hate|dislike|enjoy|detest|can'?t stand|don'?t like) \S+|` +
-			`^(?:(?:the )?(?:user|owner) )?(?:prefers|likes|dislikes|hates) \S+`),
-		compilePattern(`\b(?:like|love|hate|dislike|enjoy|detest|stand) (?:it|this|that|these|those|the|your?|` +
-			`how|what|where|to see)\b`)},
-	{Preference, true, false, `prefer|i |dislike`,
-		compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b`), nil},
-	{Preference, true, false, `always|avoid`,
-		compilePattern(`(?:^|[.!;]\s+)(?:please )?(?:always (?:` + habitVerbs + `)|avoid [a-z]+ing) \S+`),
-		nil},
-	{Preference, true, false, `always|never|usually|do not|don't|dont`,
-		compilePattern(`\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs + `)\b`), nil},
-	{Preference, true, true, `我|主人|用户`, compilePattern(`(?:我|主人|用户)(?:很|更|最|比较|一般|通常|一直|` +
-		`特别|非常|真的)*(?:喜欢|讨厌|反感|受不了|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|不喜欢|不希望)\S` +
-		`|(?:我|主人|用户)(?:通常|一般|总是)\S`),
-		compilePattern(`(?:喜欢|讨厌|反感)(?:这|那|你|它|他|她)`)},
-	{Preference, true, false, `总是|永远|一律|尽量|再`,
-		compilePattern(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`),
-		compilePattern(`总是要求`)},
+	{Preference, true, true, compilePattern(`(?:^|[.!;,]\s+|\b(?:and|but|because|since) )(?:I|we) (?:really |also |` +
+		`generally |usually |do |just )*(?:like|love|hate|dislike|enjoy|can'?t stand|don'?t like) \S|` +
+		`^(?:(?:the )?(?:user|owner) )?(?:prefers|likes|dislikes|hates) \S`),
+		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what|where|to see)\b`)},
+	{Preference, true, false, compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |` +
+		`usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?` +
+		`(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b|` +
+		`(?:^|[.!;]\s+)(?:please )?(?:always (?:` + habitVerbs + `)|avoid [a-z]+ing) \S|` +
+		`\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs + `)\b`), nil},
+	{Preference, true, true, compilePattern(`(?:我|主人|用户)(?:很|更|最|比较|一般|通常|一直|特别|非常|真的)*(?:喜欢|讨厌|` +
+		`反感|受不了|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|不喜欢|不希望)\S|(?:我|主人|用户)(?:通常|一般|总是)\S|` +
+		`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`),
+		compilePattern(`(?:喜欢|讨厌|反感)(?:这|那|你|它|他|她)|总是要求`)},
 }
 
 // labelPattern returns a pattern of lines that begin with a label and a colon.
@@ -260,24 +225,13 @@ const habitVerbs = `(?:\w+-)?(?:use|run|write|add|commit|push|put|call|ask|check
 // rule matches or the text is not a statement.
 func kindOf(sentence string, assistant bool) (Kind, bool) {
 	own := quotedRE().ReplaceAllString(sentence, "…")
-	low := strings.ToLower(own)
 	for _, r := range rules {
-		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern().MatchString(own) &&
+		if !(r.personOnly && assistant) && r.pattern().MatchString(own) &&
 			(r.exception == nil || !r.exception().MatchString(own)) {
 			return r.kind, isStatement(sentence, r.short)
 		}
 	}
 	return 0, false
-}
-
-// containsWord reports whether a lower-case text contains one of the rule's words.
-func (r *rule) containsWord(low string) bool {
-	for word := range strings.SplitSeq(r.words, "|") {
-		if strings.Contains(low, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // questionRE matches questions without a question mark.
