@@ -94,8 +94,8 @@ func (c *Compactor) parseItem(lines []byte, modified time.Time) (*memory.Documen
 
 // copyOf returns an entry as written to an archive: its lines with attributes
 // for the source, the time of archiving and the settings inherited from the
-// file. It checks that originals restores the exact lines. An error describes
-// why the entry cannot be archived.
+// file. It checks that the copy restores the exact lines and has the same meaning
+// in the archive. An error describes why the entry cannot be archived.
 func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time) ([]byte, error) {
 	lines := linesOf(doc, e)
 	alone, err := c.parseItem(lines, e.Time)
@@ -138,30 +138,22 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	if err != nil {
 		return nil, err
 	}
-	if back, err := c.originalLines(copied); err != nil || !bytes.Equal(back, lines) {
-		return nil, errors.New("the entry could not be restored unchanged")
-	}
-	if err := c.checkPlacement(copied, doc.Place.Path, e); err != nil {
+	parse := c.parser("_longterms/x/_archive/alone.md", e.Time)
+	in := parse(nil).Revise()
+	in.AppendVerbatim(archiveSection(doc.Place.Path, e.Sections), string(copied))
+	archive, err := in.Apply(parse)
+	if err != nil {
 		return nil, err
 	}
+	placed := parse(archive)
+	it = &placed.Entries[0]
+	switch o, ok := c.archivedOrigin(placed, it); {
+	case !ok || o != originOf(doc, e):
+		return nil, errors.New("the entry could not be restored unchanged")
+	case it.Type != e.Type || it.Partition.Visibility != e.Partition.Visibility:
+		return nil, errors.New("the type or visibility of the entry would change in the archive")
+	}
 	return copied, nil
-}
-
-// checkPlacement checks that a copy has the same meaning in an archive as in its
-// file.
-func (c *Compactor) checkPlacement(copied []byte, from string, e *memory.Entry) error {
-	parse := c.parser("_longterms/x/_archive/alone.md", e.Time)
-	r := parse(nil).Revise()
-	r.AppendVerbatim(archiveSection(from, e.Sections), string(copied))
-	b, err := r.Apply(parse)
-	if err != nil {
-		return err
-	}
-	it := &parse(b).Entries[0]
-	if it.Type != e.Type || it.Partition.Visibility != e.Partition.Visibility {
-		return errors.New("the type or visibility of the entry would change in the archive")
-	}
-	return nil
 }
 
 // originalLines returns the lines of an archived entry before it was archived.

@@ -15,87 +15,22 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-var (
-	english = strings.Fields("the passport expires in March and has to be renewed before we fly to Lisbon where my sister keeps a blue bicycle with two broken lamps")
-	chinese = strings.Fields("护照 三月 到期 里斯本 自行车 姐姐 喜欢 绿茶 每周 跑步 上海 搬家 项目 上线 数据库 迁移 医生 预约 周五")
-)
-
-// longtermFile returns a random long-term file with the given number of items
-// and all other kinds of content.
-func longtermFile(r *rand.Rand, items int, words []string) string {
-	var b strings.Builder
-	sep := " "
-	if words[0] == chinese[0] {
-		sep = ""
-	}
-	text := func(n int) string {
-		var w []string
-		for range n + r.IntN(n) {
-			w = append(w, words[r.IntN(len(words))])
-		}
-		return strings.Join(w, sep)
-	}
-	b.WriteString("---\nsummary: about them\nupdated_at: 2026-02-01\ntasks: 0/9999\n---\n# Long-term Memory\n\n" + text(8) + "\n")
-	protected := 0
-	last := ""
-	for i := range items {
-		if i%40 == 0 {
-			heading := []string{"Key Facts", "Preferences", "重要事件", "Tasks", "Goals / Projects"}[r.IntN(5)]
-			fmt.Fprintf(&b, "\n## %s %d\n\n", heading, i)
-		}
-		switch r.IntN(40) {
-		case 0:
-			fmt.Fprintf(&b, "\n%s\n\n", text(5))
-		case 1:
-			fmt.Fprintf(&b, "\n| %s | b |\n|---|---|\n| %s | d |\n\n", text(1), text(1))
-		case 2:
-			fmt.Fprintf(&b, "\n```\n- [x] %s\n```\n\n", text(2))
-		case 3:
-			fmt.Fprintf(&b, "\n> %s\n\n", text(2))
-		case 4:
-			b.WriteString("\n<!-- words for people -->\n\n")
-		}
-		item := fmt.Sprintf("%s %d", text(3), i)
-		switch n := r.IntN(30); {
-		case n < 3:
-			item = "[x] " + item
-		case n == 3 && protected < 20:
-			item, protected = "[ ] "+item, protected+1
-		case n == 4 && protected < 20:
-			item, protected = item+"\n  - a part\n  - [ ] "+text(2), protected+1
-		case n == 5 && protected < 20:
-			item, protected = item+" <!-- pin -->", protected+1
-		case n == 6 && protected < 20:
-			item, protected = item+" <!-- importance=0.8"+fmt.Sprint(r.IntN(10))+" -->", protected+1
-		case n == 7:
-			item += fmt.Sprintf(" <!-- id=e%d visibility=public_ok -->", i)
-		case n == 8:
-			item += "\n  ```\n  code\n  ```"
-		case n == 9:
-			item = "**" + text(1) + "**: " + item
-		case n == 10 && last != "":
-			item = last // repeated
-		case n == 11:
-			item += fmt.Sprintf(" (added 2025-%02d-%02d)", 1+r.IntN(12), 1+r.IntN(28))
-		case n == 12 && i > 20:
-			item += fmt.Sprintf(" <!-- supersedes=e%d -->", r.IntN(i))
-		}
-		last = item
-		if strings.Contains(item, "id=") {
-			last = ""
-		}
-		b.WriteString(marker(item, r) + item + "\n")
-	}
-	return b.String()
+// itemForms are the forms of items and of other content of long-term files.
+var itemForms = []string{
+	"- plain %d", "* starred %d", "- 事情 %d", "- [x] done %d", "* [x] done %d", "- [ ] open %d", "1. whole %d\n   - part",
+	"- **Title**: titled %d", "- public %d <!-- id=e%[1]d visibility=public_ok -->", "- code %d\n  ```\n  code\n  ```",
+	"- pinned %d <!-- pin -->", "- important %d <!-- importance=0.9 -->", "- dated %d (added 2025-03-04)",
+	"- repeated<!-- %d -->", "- newer %d <!-- supersedes=e7 -->", "\nparagraph %d\n", "\n| a %d | b |\n|---|---|\n| c | d |\n",
+	"\n```\n- [x] text %d\n```\n", "\n> quote %d\n", "\n<!-- words %d -->\n", "\n## Key Facts %d\n", "\n## Preferences %d\n",
 }
 
-// marker returns a random list marker. A multi-line item gets the shortest one,
-// because its nested lines are indented for that.
-func marker(item string, r *rand.Rand) string {
-	if strings.Contains(item, "\n") {
-		return "- "
+// longtermFile returns a random long-term file.
+func longtermFile(r *rand.Rand, lines int) string {
+	text := "---\nsummary: about them\ntasks: 0/9999\n---\n# Long-term Memory\n\n"
+	for i := range lines {
+		text += fmt.Sprintf(itemForms[r.IntN(len(itemForms))], i) + "\n"
 	}
-	return []string{"- ", "- ", "- ", "* ", "1. "}[r.IntN(5)]
+	return text
 }
 
 // splitEntries returns the items of a file, counted, and all other content as written.
@@ -182,7 +117,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprint(failing, after), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 2))
-				r := newTestRoot(t, []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, 150, english))}})
+				r := newTestRoot(t, []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, 200))}})
 				all, rest := splitEntries(r.index())
 				writes := 0
 				r.before = func(c vault.Change) error {
@@ -284,7 +219,7 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 
 func TestDryRunWritesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	text := longtermFile(random, 300, english)
+	text := longtermFile(random, 300)
 	r := newTestRoot(t, []txtar.File{
 		{Name: indexPath, Data: []byte(text)}, {Name: "MEMORY.md", Data: []byte(text)}, {Name: "2026-01-01/cli.md", Data: []byte(text)},
 		{Name: "_longterms/acct_42/preference.md", Data: []byte(text)}, {Name: "_longterms/acct_42/_archive/2026-01.desk.md", Data: []byte(text)},
