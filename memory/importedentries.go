@@ -23,11 +23,9 @@ func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) 
 	writer := entryWriter{l: l, path: r.Place, shared: front.Tags, words: map[string]string{}}
 	blocks, above := make([]string, len(r.Parts)), ""
 	for i := range r.Parts {
-		below := []string{entryBelow}
-		if i+1 == len(r.Parts) {
-			below = append(below, headingBelow, "")
-		} else if p := &r.Parts[i+1]; len(p.Section) > 0 || strings.HasPrefix(p.Text, "#") {
-			below = append(below, headingBelow)
+		below := "- next"
+		if i+1 == len(r.Parts) || len(r.Parts[i+1].Section) > 0 || strings.HasPrefix(r.Parts[i+1].Text, "#") {
+			below = "# next" // an empty section ends only with a heading
 		}
 		blocks[i] = writer.entryBlock(above, &r.Parts[i], below)
 		above = blocks[i]
@@ -81,13 +79,6 @@ func (r *Imported) keepsPrivate(d *Document) bool {
 	return len(d.Entries) == len(r.Parts)
 }
 
-// Texts below an entry. An empty section ends only with a heading, and an open fence
-// only with the file.
-const (
-	entryBelow   = "- next"
-	headingBelow = "# next"
-)
-
 type entryWriter struct {
 	l      *Layout
 	path   string
@@ -97,9 +88,9 @@ type entryWriter struct {
 
 // entryBlock returns the text of an entry in the first form in which it is one entry
 // with its tags: as it is, without structure that would have an effect, as an item
-// of a list, or as a quote. Above is the block before it, and below are the texts
-// that can be below it.
-func (w *entryWriter) entryBlock(above string, p *ImportedPart, below []string) string {
+// of a list, or as a quote. Above is the block before it, and below is an entry like the
+// one below it.
+func (w *entryWriter) entryBlock(above string, p *ImportedPart, below string) string {
 	text := strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.Text), "\ufffd")
 	text = strings.Trim(text, "\n")
 	clean := strings.Trim(CleanText(text), "\n")
@@ -148,32 +139,16 @@ func (w *entryWriter) missingTags(tags []string, e *Entry) (list []string) {
 	return list
 }
 
-// entryOf returns the entry that a text below another one is, if it is exactly one,
-// without attributes, and ends before one of the texts below.
-func (w *entryWriter) entryOf(above, text string, below []string) *Entry {
-	if strings.TrimSpace(text) == "" {
+// entryOf returns the entry that a text between two others is, if it is exactly one,
+// without attributes.
+func (w *entryWriter) entryOf(above, text, below string) *Entry {
+	d := w.l.Parse(w.path, []byte(strings.TrimLeft(above+"\n\n", "\n")+text+"\n\n"+below+"\n"), Meta{})
+	n := len(d.Entries) - 2
+	if strings.TrimSpace(text) == "" || n < 0 || d.Unsound || above == "" && (n > 0 || len(d.Hidden) > 0) ||
+		d.Entries[n].Text != text || d.Entries[n].Attributes != nil || d.Entries[n+1].Text != below {
 		return nil
 	}
-	for _, next := range below {
-		source := strings.TrimLeft(above+"\n\n", "\n") + text + "\n"
-		if next != "" {
-			source += "\n" + next + "\n"
-		}
-		d := w.l.Parse(w.path, []byte(source), Meta{})
-		n := len(d.Entries) - 1
-		if next != "" {
-			n--
-		}
-		if n < 0 || above == "" && n > 0 || d.Unsound || len(d.Hidden) > 0 && above == "" {
-			continue
-		}
-		e, last := &d.Entries[n], &d.Entries[len(d.Entries)-1]
-		if e.Text == text && e.Attributes == nil && (next == "" || last.Text == next) &&
-			(next != headingBelow || e.Block == EmptyHeading) {
-			return e
-		}
-	}
-	return nil
+	return &d.Entries[n]
 }
 
 func asItem(text string) string {
