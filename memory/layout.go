@@ -186,8 +186,8 @@ func (l *Layout) longtermPlace(path, dir string, below []string, name, base stri
 	switch {
 	case len(below) == 0 && name == indexFile:
 		p.Kind = Longterm
-	case len(below) == 0 && name == base+".md" && isNamespace(itemsName(base)):
-		p.Kind, p.Namespace = Items, itemsName(base)
+	case len(below) == 0 && name == base+".md" && isNamespace(CutEnding(base)):
+		p.Kind, p.Namespace = Items, CutEnding(base)
 	case len(below) == 2 && below[0] == archiveDir && IsDay(below[1]):
 		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, l.Sessions
 		if p.isDailyNote() {

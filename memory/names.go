@@ -42,10 +42,6 @@ const (
 	UnseenFile = ".private"
 )
 
-// oldPublicItems is the ending of item files like those with [PublicFile] that earlier
-// versions made.
-const oldPublicItems = "-public"
-
 // BesideFile returns the path of the file beside a Markdown file with one of the
 // endings.
 func BesideFile(path, ending string) string {
@@ -86,9 +82,6 @@ func ValidHost(host string) error {
 	}
 	return nil
 }
-
-// itemsName returns the namespace in the base name of an item file.
-func itemsName(base string) string { return strings.TrimSuffix(CutEnding(base), oldPublicItems) }
 
 // CutMarkdown removes the extension of Markdown files, .md or .markdown in any case,
 // from a path, and reports whether it was there. No other function decides which

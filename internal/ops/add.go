@@ -153,7 +153,7 @@ func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 		dir, names = place.Dir, append(names, "memory/"+m.day(0))
 	}
 	for _, ns := range memory.Namespaces() {
-		names = append(names, ns, ns+memory.PublicFile, ns+memory.UnseenFile, ns+"-public")
+		names = append(names, ns, ns+memory.PublicFile, ns+memory.UnseenFile)
 	}
 	for _, name := range names {
 		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
