@@ -134,7 +134,7 @@ func TestPublicItems(t *testing.T) {
 	const home = "_longterms/acct_42/"
 	main := "---\nsubject_id: acct:42\n---\n- **tea**: mine <!-- id=m1 visibility=private_only source=api -->"
 	old := "---\nsubject_id: acct:42\n---\n- **cup**: old <!-- id=o1 visibility=public_ok source=public:groupbot -->"
-	d := newTestMemory(t, []*testFile{{path: home + "fact.md", blocks: []block{{text: main}}}, {path: home + "fact-public.md", blocks: []block{{text: old}}}}, nil)
+	d := newTestMemory(t, []*testFile{{path: home + "fact.md", blocks: []block{{text: main}}}, {path: home + "fact.public-2.md", blocks: []block{{text: old}}}}, nil)
 	d.isInitial = false
 	put := func(c Call, key, value, visibility, path string) {
 		t.Helper()
@@ -176,7 +176,7 @@ func TestPublicItems(t *testing.T) {
 	want(own, "", "code=1234", "cup=old", "tea=mine", "team=grey")
 	want(own, "private", "tea=mine")
 	d.want(t, home+"fact.md", main+"\n")
-	d.want(t, home+"fact-public.md", old+"\n")
+	d.want(t, home+"fact.public-2.md", old+"\n")
 
 	for _, call := range []Call{bot, d.fixedCall(t, "helper", "acct:42", "private")} {
 		_, err := d.memory.adminOps().itemDelete(t.Context(), call, &api.ItemDeleteRequest{Namespace: "fact", Key: "cup"})
