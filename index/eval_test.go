@@ -2,6 +2,7 @@ package index
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -29,7 +30,8 @@ import (
 // A subdirectory is a collection (docs/<id>.md, queries.jsonl with qid and text,
 // qrels.tsv with qid, docid and grade), or it contains collections, such as the chats
 // of BEAM, or it contains conversations (by-conversation/<name> with session files,
-// queries.jsonl with gold paths and lines).
+// queries.jsonl with gold paths and lines). Of other files, such as til, the questions are
+// the first headings: misspelled, cut while typing, and by day, for daily notes made of them.
 var (
 	evalDir  = flag.String("eval", "", "directory of judged collections")
 	evalSets = flag.String("sets", "*", "pattern of the collections to measure")
@@ -49,7 +51,15 @@ func TestEval(t *testing.T) {
 	fmt.Print("| collection  | questions | entries R@5 |  R@10 | files nDCG@10 |  R@5 | R@10 | BM25 nDCG@10 |  R@5 | R@10 | FTS5 nDCG@10 |\n" +
 		"|-|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, dir := range dirs {
-		t.Run(filepath.Base(dir), func(t *testing.T) { evalSet(t, dir) })
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			if sets := readSets(t, dir); len(sets) > 0 {
+				evalSet(t, filepath.Base(dir), sets)
+				return
+			}
+			for kind, set := range plainSets(t, dir) {
+				evalSet(t, filepath.Base(dir)+"-"+kind, []judgedSet{set})
+			}
+		})
 	}
 }
 
@@ -67,6 +77,7 @@ type question struct {
 	Gold                   []gold
 
 	grades map[string]float64
+	typing bool
 }
 
 type gold struct {
@@ -84,15 +95,62 @@ func readSets(t *testing.T, dir string) (sets []judgedSet) {
 		}
 		return sets
 	}
-	parts, err := filepath.Glob(filepath.Join(dir, "*", "queries.jsonl"))
-	if err != nil || len(parts) == 0 {
-		parts = []string{filepath.Join(dir, "queries.jsonl")}
+	for _, pattern := range []string{"queries.jsonl", "*/queries.jsonl"} {
+		parts, _ := filepath.Glob(filepath.Join(dir, pattern))
+		sets = append(sets, collectionsOf(t, parts)...)
 	}
+	return sets
+}
+
+func collectionsOf(t *testing.T, parts []string) (sets []judgedSet) {
 	for _, part := range parts {
 		part = filepath.Dir(part)
 		sets = append(sets, judgedSet{filepath.Join(part, "docs"), readCollection(t, part)})
 	}
 	return sets
+}
+
+// plainSets returns questions about files without any, one of ten files.
+func plainSets(t *testing.T, dir string) map[string]judgedSet {
+	t.Helper()
+	days := t.TempDir()
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typo, prefix, day := judgedSet{docs: dir}, judgedSet{docs: dir}, judgedSet{docs: days}
+	paths := (&dirSource{root: dir}).paths(t)
+	slices.Sort(paths)
+	for i, path := range paths {
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Date(2020, 1, 1+i, 0, 0, 0, 0, time.UTC)
+		daily := at.Format(time.DateOnly)
+		if err := os.WriteFile(filepath.Join(days, daily+".md"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		heading, ok := strings.CutPrefix(string(text), "# ")
+		heading, _, _ = strings.Cut(heading, "\n")
+		words := strings.Fields(heading)
+		if i%10 != 0 || !ok || len(words) < 3 {
+			continue
+		}
+		about := map[string]float64{strings.TrimSuffix(path, ".md"): 1}
+		last := words[len(words)-1]
+		prefix.questions = append(prefix.questions, question{grades: about, typing: true,
+			Question: strings.TrimSuffix(heading, last) + last[:min(len(last), max(3, len(last)/2))]})
+		for _, form := range []string{"what did I learn on January 2, 2006", "2 Jan 2006"} {
+			day.questions = append(day.questions, question{grades: map[string]float64{daily: 1}, Question: at.Format(form)})
+		}
+		longest := slices.MaxFunc(words, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+		if n := len(longest) / 2; len(longest) > 5 { // two letters in the other order
+			wrong := longest[:n] + longest[n+1:n+2] + longest[n:n+1] + longest[n+2:]
+			typo.questions = append(typo.questions, question{grades: about, Question: strings.Replace(heading, longest, wrong, 1)})
+		}
+	}
+	return map[string]judgedSet{"typo": typo, "prefix": prefix, "day": day}
 }
 
 // A quality is a sum of measures over questions.
@@ -110,14 +168,14 @@ func (q *quality) add(ids []string, grades map[string]float64) {
 	q.ndcg, q.five, q.ten = q.ndcg+ndcg(ids, grades), q.five+found(5), q.ten+found(10)
 }
 
-func evalSet(t *testing.T, dir string) {
+func evalSet(t *testing.T, name string, sets []judgedSet) {
 	var entries, own, plain, sqlite quality
 	n := 0.0
-	for _, set := range readSets(t, dir) {
+	for _, set := range sets {
 		x := openTest(t, set.docs)
 		for _, q := range set.questions {
 			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
-			query := Query{Text: q.Question, Limit: 10, AsOf: asOf}
+			query := Query{Text: q.Question, Limit: 10, AsOf: asOf, Typing: q.typing}
 			search := func() Result {
 				res, err := x.Search(t.Context(), x.view, query)
 				if err != nil {
@@ -142,7 +200,7 @@ func evalSet(t *testing.T, dir string) {
 			}
 		}
 	}
-	fmt.Printf("| %-11s | %9.0f | %11.4f | %.3f | %13.4f | %.3f | %.3f | %12.3f | %.3f | %.3f | %12.3f |\n", filepath.Base(dir), n,
+	fmt.Printf("| %-11s | %9.0f | %11.4f | %.3f | %13.4f | %.3f | %.3f | %12.3f | %.3f | %.3f | %12.3f |\n", name, n,
 		entries.five/n, entries.ten/n, own.ndcg/n, own.five/n, own.ten/n, plain.ndcg/n, plain.five/n, plain.ten/n, sqlite.ndcg/n)
 }
 
