@@ -48,20 +48,35 @@ func (s *search) insertTerm(i *int, t qterm) {
 }
 
 // expandPrefix adds the readable terms of the words that begin with the prefix of
-// the i-th term, which df entries contain as a whole: these precede the others.
+// the i-th term, which df entries contain as a whole: these precede the others. All of
+// the words are as rare as they are together, because any of them may be meant.
 func (s *search) expandPrefix(i, df int) {
 	t := s.words.terms[i]
+	terms := s.completionsOf(t.prefix)
+	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	terms = terms[:min(len(terms), maxPrefixTerms)]
 	maxIdf := 0.0
 	if df > 0 {
 		maxIdf = besideWhole * idf(s.readable.entries, df)
 	}
-	terms := s.completionsOf(t.prefix)
-	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
-	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
+	together := s.countBlocks(terms)
+	for _, term := range terms {
 		if term != t.term {
-			s.insertTerm(&i, qterm{term: term, weight: t.weight, maxIdf: maxIdf})
+			s.insertTerm(&i, qterm{term: term, weight: t.weight, maxIdf: maxIdf, minDF: together})
 		}
 	}
+}
+
+// countBlocks returns the number of readable blocks that contain words, summed over the words.
+func (s *search) countBlocks(terms []string) (sum int) {
+	for _, term := range terms {
+		for _, p := range s.readable.partitions {
+			n, err := s.postings.count([]byte(p.prefix + termKey(kindWord, term)))
+			s.err = cmp.Or(s.err, s.damaged(err))
+			sum += n
+		}
+	}
+	return sum
 }
 
 // completionsOf returns the readable terms of the words that begin with a prefix. The

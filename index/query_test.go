@@ -281,6 +281,18 @@ func TestWholeWordsBeatPrefixes(t *testing.T) {
 	}
 }
 
+// TestPrefixIsOneWord checks that the words that begin with a typed prefix are as rare as they
+// are together: a rare one of them does not outweigh the whole words of the query.
+func TestPrefixIsOneWord(t *testing.T) {
+	files := map[string]string{"rare.md": "- pubescence\n", "both.md": "- publish a branch\n"}
+	for i := range 12 {
+		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("- publish number %d\n- branch %d\n", i, i)
+	}
+	if hits := hitsOf(t, newFiles(t, files), Query{Text: "branch pub*"}); hits[0] != "both.md:1" {
+		t.Errorf("got %q", hits)
+	}
+}
+
 // TestCompletionsWin checks that a word that nothing contains stands for the most frequent
 // of the words that begin with it or are similar.
 func TestCompletionsWin(t *testing.T) {

@@ -197,9 +197,9 @@ func (s *search) scoreTerms() {
 			s.contained.endWord()
 		}
 		s.absent = append(s.absent, len(s.list) == 0)
-		rarity := idf(s.readable.entries, df)
+		rarity := idf(s.readable.entries, min(max(df, t.minDF), s.readable.entries))
 		s.idfs = append(s.idfs, rarity)
-		rarityOfFiles := idf(s.readable.files, len(touched))
+		rarityOfFiles := idf(s.readable.files, min(max(len(touched), t.minDF), s.readable.files))
 		switch {
 		case t.person:
 			rarity, rarityOfFiles = tuning.person, tuning.person

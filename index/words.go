@@ -45,6 +45,7 @@ type qterm struct {
 	isType   bool   // the type of an entry, not a word
 
 	maxIdf float64 // upper bound of the idf, if not 0
+	minDF  int     // lower bound of the number of entries and files with it
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
@@ -126,14 +127,7 @@ func (s *search) keepRarest() {
 	var order []int // indexes of the terms
 	absent := false
 	for i, t := range terms {
-		for _, p := range s.readable.partitions {
-			n, err := s.postings.count([]byte(p.prefix + termKey(kindWord, t.term)))
-			if err != nil {
-				s.err = s.damaged(err)
-				return
-			}
-			blocks[i] += n
-		}
+		blocks[i] = s.countBlocks([]string{t.term})
 		if blocks[i] > 0 || !absent && t.whole {
 			order = append(order, i)
 		}
