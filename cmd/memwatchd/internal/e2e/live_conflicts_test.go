@@ -29,17 +29,10 @@ func TestMergesAdditions(t *testing.T) {
 		for n := range 2 {
 			l.must("note", owner.with(fields{"text": fmt.Sprintf("from both machines %d", n)}), &note)
 		}
-		read := func(path string) string {
-			text, err := os.ReadFile(l.path(path))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
-		}
-		both := read(note.Path)
+		both := l.read(note.Path)
 		l.must("note", owner.with(fields{"text": "from this machine"}), &note)
 		added, edited := strings.TrimSuffix(note.Path, ".md")+fmt.Sprintf(suffix, 0), "notes/a"+fmt.Sprintf(suffix, 0)
-		l.write(added, read(note.Path))
+		l.write(added, l.read(note.Path))
 		l.write(note.Path, both+"\n## 11:59 PM\n\n- from another machine\n")
 		l.write("notes/a.md", "- unchanged\n- here\n")
 		l.write(edited, "- unchanged\n- there\n")
@@ -73,11 +66,11 @@ func TestMergesAdditions(t *testing.T) {
 			time.Sleep(min(time.Duration(saved)*40, 1000) * time.Millisecond) // a slow machine needs longer
 			return gone(added)
 		})
-		if merged := read(note.Path); strings.Count(merged, "this machine") != 1 ||
+		if merged := l.read(note.Path); strings.Count(merged, "this machine") != 1 ||
 			strings.Count(merged, "another machine") != 1 || strings.Count(merged, "- saved") != saved {
 			t.Errorf("%d lines saved meanwhile: %s", saved, merged)
 		}
-		l.until("the many copies are merged", func() bool { return strings.Count(read("notes/crowd.md"), "in the") == 7 })
+		l.until("the many copies are merged", func() bool { return strings.Count(l.read("notes/crowd.md"), "in the") == 7 })
 		if gone(edited) {
 			t.Error("a copy without a common version was merged")
 		}

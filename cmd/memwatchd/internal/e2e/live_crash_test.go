@@ -32,10 +32,7 @@ func (l *live) kill() {
 // with everything that it had acknowledged.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	rounds := 12
-	if os.Getenv("FAULTS") != "" {
-		rounds = 100
-	}
+	rounds := thorough(6, 100)
 	const files = 300
 	l := newLive(t, t.TempDir(), "")
 	l.fill(files)

@@ -80,16 +80,8 @@ func TestLiveModel(t *testing.T) {
 		l.must("session", owner.with(fields{"session": "s", "draft": draft}), &a)
 		return &a
 	}
-	text := func(path string) string {
-		t.Helper()
-		b, err := os.ReadFile(l.path(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
 	first := write(fields{"summary": "moving", "facts": []fields{{"title": "Port", "text": "it listens on 80801380"}}})
-	l.write(first.Path, text(first.Path)+"- **Secret**: the zebra <!-- visibility=private_only -->\n")
+	l.write(first.Path, l.read(first.Path)+"- **Secret**: the zebra <!-- visibility=private_only -->\n")
 	l.sync()
 	if len(service.sent()) > 0 || first.Merge != "rules" {
 		t.Fatalf("a new file: %+v, sent %q", first, service.sent())
@@ -97,8 +89,8 @@ func TestLiveModel(t *testing.T) {
 
 	service.say(`{"same":[{"existing":"e1","draft":"d1","text":"it listens on 80801380"}]}`)
 	a := write(fields{"facts": []fields{{"title": "Address", "text": "it listens on 8081"}}})
-	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(text(a.Path), "**Port**: it listens on 8081\n") {
-		t.Errorf("%+v\n%s", a, text(a.Path))
+	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(l.read(a.Path), "**Port**: it listens on 8081\n") {
+		t.Errorf("%+v\n%s", a, l.read(a.Path))
 	}
 
 	service.say("")
@@ -113,9 +105,9 @@ func TestLiveModel(t *testing.T) {
 	service.say(`{"summary":"They chose PostgreSQL 17."}`)
 	var c api.CompressAnswer
 	l.must("compress", owner, &c)
-	if c.Applied != 1 || !strings.Contains(text("_longterms/owner/profile.md"), "They chose PostgreSQL 17. <!--") ||
-		!strings.Contains(text("_longterms/owner/profile.md"), "Rent is 900. <!--") {
-		t.Errorf("%+v\n%s", c, text("_longterms/owner/profile.md"))
+	if c.Applied != 1 || !strings.Contains(l.read("_longterms/owner/profile.md"), "They chose PostgreSQL 17. <!--") ||
+		!strings.Contains(l.read("_longterms/owner/profile.md"), "Rent is 900. <!--") {
+		t.Errorf("%+v\n%s", c, l.read("_longterms/owner/profile.md"))
 	}
 
 	for _, sent := range service.sent() {

@@ -21,10 +21,7 @@ const front = "---\ncreated_at: \"2026-01-02T03:04:05Z\"\nsummary: \"S\"\n---\n"
 // oddFiles returns files with one oddity each. Text that must be found is the
 // word marker.
 func oddFiles() map[string]string {
-	scale := 1
-	if raced() {
-		scale = 10 // it takes long enough
-	}
+	scale := thorough(5, 1)
 	repeat := func(s string, n int) string {
 		if n > 10000 {
 			n /= scale
@@ -89,7 +86,7 @@ func oddFiles() map[string]string {
 		"separators.md":           "- a\u2028b\u2029c\u0085d\x0be\x0c marker\n",
 		"zalgo.md":                repeat("m"+repeat("\u0301\u0316\u0489", 40), 200) + "\n\n- marker\n",
 		"scripts.md":              "memory记忆メモリ메모리 ความจำ ذاكرة זִכָּרוֹן स्मृति\n\n- marker\n",
-		"nearly-too-large.md":     front + "- marker\n" + repeat("words ", (4<<20-len(front)-len("- marker\n"))/6),
+		"nearly-too-large.md":     front + "- marker\n" + strings.Repeat("words ", (4<<20-len(front)-len("- marker\n"))/6),
 		"name with spaces.md":     "- marker\n",
 		"qu'ot\"es`$(x)&;.md":     "- marker\n",
 		"100%25.md":               "- marker\n",

@@ -17,13 +17,6 @@ func TestOverwritten(t *testing.T) {
 	t.Parallel()
 	const copied = "memory/%s.sync-conflict-20260205-120000-ABCDEFG.md"
 	l := startLive(t, t.TempDir(), "compactor: {host: another}\n")
-	read := func(path string) string {
-		text, err := os.ReadFile(l.path(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
 	// problem returns the message about overwritten entries of a file.
 	problem := func(path string) (message string) {
 		var a api.CheckAnswer
@@ -50,7 +43,7 @@ func TestOverwritten(t *testing.T) {
 	var item api.ItemAnswer
 	l.must("item_put", owner.with(fields{"namespace": "fact", "key": "first", "value": "stays"}), &item)
 	path := item.Item.Path
-	old := read(path)
+	old := l.read(path)
 	for n := range 5 {
 		l.must("item_put", owner.with(fields{"namespace": "fact", "key": fmt.Sprintf("key%d", n), "value": fmt.Sprintf("value %d", n)}), &item)
 	}
@@ -58,7 +51,7 @@ func TestOverwritten(t *testing.T) {
 	l.until("the removed items are reported", func() bool { return problem(path) != "" })
 	again(problem(path))
 	for n := range 5 {
-		if text := read(path); strings.Count(text, fmt.Sprintf("**key%d**: value %d", n, n)) != 1 || strings.Count(text, "**typed**") != 1 {
+		if text := l.read(path); strings.Count(text, fmt.Sprintf("**key%d**: value %d", n, n)) != 1 || strings.Count(text, "**typed**") != 1 {
 			t.Errorf("item %d is not written again: %s", n, text)
 		}
 	}
@@ -68,10 +61,10 @@ func TestOverwritten(t *testing.T) {
 
 	var note api.NoteAnswer
 	l.must("note", owner.with(fields{"text": "in both"}), &note)
-	old = read(note.Path)
+	old = l.read(note.Path)
 	l.must("note", owner.with(fields{"text": "only in the copy"}), &note)
 	name := fmt.Sprintf(copied, strings.TrimSuffix(strings.TrimPrefix(note.Path, "memory/"), ".md"))
-	l.write(name, read(note.Path))
+	l.write(name, l.read(note.Path))
 	l.write(note.Path, old+"\n## 11:59 PM\n\n- from another machine\n")
 	l.until("the copy is found", func() bool { return l.count("copy") == 1 })
 	if message := problem(note.Path); message != "" {
@@ -82,7 +75,7 @@ func TestOverwritten(t *testing.T) {
 	}
 	l.until("the entry of the removed copy is reported", func() bool { return problem(note.Path) != "" })
 	again(problem(note.Path))
-	if text := read(note.Path); strings.Count(text, "only in the copy") != 1 || strings.Count(text, "another machine") != 1 {
+	if text := l.read(note.Path); strings.Count(text, "only in the copy") != 1 || strings.Count(text, "another machine") != 1 {
 		t.Errorf("the note is not written again: %s", text)
 	}
 }

@@ -324,6 +324,15 @@ func (l *live) resume() {
 // path returns the path of a file of the memory.
 func (l *live) path(path string) string { return filepath.Join(l.root, path) }
 
+func (l *live) read(path string) string {
+	l.t.Helper()
+	text, err := os.ReadFile(l.path(path))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
+}
+
 func (l *live) write(path, text string) {
 	l.t.Helper()
 	testkit.WriteFile(l.t, l.path(path), text)

@@ -46,15 +46,6 @@ func (c *chores) noted() {
 	})
 }
 
-func (c *chores) read(path string) string {
-	c.t.Helper()
-	text, err := os.ReadFile(c.path(path))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return string(text)
-}
-
 // edit replaces a word in a file in place, as some editors do.
 func (c *chores) edit(path, from, to string) {
 	c.t.Helper()

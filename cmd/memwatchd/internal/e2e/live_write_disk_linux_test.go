@@ -1,12 +1,18 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // wantHeld checks that no pending write is done while a fault lasts: files stay
@@ -81,4 +87,65 @@ func TestWriteFailing(t *testing.T) {
 			w.wantOnce()
 		})
 	}
+}
+
+// A failing selects system calls that fail, and their error: see strace(1).
+type failing struct {
+	calls, err string
+	when       string // which calls of each thread: 3 is the third, 3+ the third and all later ones
+}
+
+func (f failing) String() string {
+	return f.calls + " " + f.when + " " + f.err
+}
+
+// fail makes calls of the running daemon on these paths fail, until end is called.
+func (l *live) fail(f failing, on ...string) (end func()) {
+	l.t.Helper()
+	needs(l.t, "strace")
+	pid := strconv.Itoa(l.cmd.Process.Pid)
+	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + f.calls,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.err, f.when), "-p", pid}
+	for _, path := range on {
+		args = append(args, "-P", path)
+	}
+	cmd := exec.Command("strace", args...)
+	var log testkit.Output
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	over := false
+	end = func() {
+		if !over {
+			over = true
+			cmd.Process.Signal(syscall.SIGINT)
+			<-ended
+		}
+	}
+	l.t.Cleanup(end)
+	l.until("all threads are traced", func() bool {
+		select {
+		case <-ended:
+			l.t.Skipf("calls of a process cannot be made to fail here: %s", log.String())
+		default:
+		}
+		threads, err := filepath.Glob("/proc/" + pid + "/task/*/status")
+		if err != nil || len(threads) == 0 {
+			return false
+		}
+		for _, name := range threads {
+			text, err := os.ReadFile(name)
+			if err != nil || strings.Contains(string(text), "TracerPid:\t0\n") {
+				return false
+			}
+		}
+		return true
+	})
+	return end
 }

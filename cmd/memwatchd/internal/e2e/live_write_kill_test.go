@@ -135,7 +135,7 @@ func TestWriteKilled(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
 	halfway := 0
-	for round := range thorough(10, 200) {
+	for round := range thorough(5, 200) {
 		w := c.wave("k"+letters(round), 12)
 		time.Sleep(rand.N(120 * time.Millisecond))
 		c.kill()
@@ -166,7 +166,7 @@ func TestRaceWriteStopped(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
 	halfway := 0
-	for round := range thorough(5, 50) {
+	for round := range thorough(3, 50) {
 		w := c.wave("s"+letters(round), 12)
 		time.Sleep(rand.N(60 * time.Millisecond))
 		if err := c.stop(); err != nil { // within a minute
@@ -189,7 +189,7 @@ func TestRaceWriteStopped(t *testing.T) {
 func TestRaceWriteReloaded(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
-	for round := range thorough(5, 50) {
+	for round := range thorough(3, 50) {
 		w := c.wave("r"+letters(round), 12)
 		for n := range 3 {
 			time.Sleep(rand.N(60 * time.Millisecond))

@@ -125,7 +125,7 @@ func TestRaceWrites(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.race(t, thorough(60, 1000))
+			p.race(t, thorough(40, 1000))
 		})
 	}
 }
@@ -210,7 +210,7 @@ func TestRaceTicks(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.raceTicks(t, thorough(60, 1000))
+			p.raceTicks(t, thorough(40, 1000))
 		})
 	}
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -253,7 +252,7 @@ var sandboxLines = []struct {
 	{"change, complete or replace text of others", func(s *sandbox) {
 		was := map[string]string{}
 		for path := range sandboxFiles {
-			was[path] = s.text(path)
+			was[path] = s.read(path)
 		}
 		for _, session := range []string{"talk", "all"} {
 			s.answer("session", fields{"session": session, "day": "2026-02-04", "draft": fields{"summary": "taken over",
@@ -263,7 +262,7 @@ var sandboxLines = []struct {
 		s.sync()
 		for path, text := range was {
 			// An item stands beside the one of its key.
-			if got := s.text(path); got != text && (path != "_longterms/acct_42/fact.md" || !strings.Contains(got, "- **city**: Openport <!--")) {
+			if got := s.read(path); got != text && (path != "_longterms/acct_42/fact.md" || !strings.Contains(got, "- **city**: Openport <!--")) {
 				s.t.Errorf("%s is now %s", path, got)
 			}
 		}
@@ -336,16 +335,6 @@ var sandboxLines = []struct {
 		s.want(s.answer("get", fields{"path": "2026-02-04/all.md"}), []string{"opencredential", "REDACTED"}, []string{strings.ToLower(key)})
 		s.want(s.answer("search", fields{"query": "opencredential"}), []string{"opencredential"}, []string{strings.ToLower(key)})
 	}},
-}
-
-// text returns the content of a file.
-func (s *sandbox) text(path string) string {
-	s.t.Helper()
-	b, err := os.ReadFile(s.path(path))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(b)
 }
 
 // TestSandboxedAgent checks each line of sandboxLines against a daemon with the
