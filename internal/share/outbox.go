@@ -36,7 +36,7 @@ const quickOutbox = 500 * time.Millisecond
 func (p *Publisher) writeOutbox(ctx context.Context) error {
 	p.boxWait = time.Until(p.boxDue)
 	p.dirtyMu.Lock()
-	all, dirty, spooled := p.all, maps.Clone(p.dirty), p.spooled
+	all, dirty, spooled := p.all && p.Source.Complete(), maps.Clone(p.dirty), p.spooled
 	p.spooled = spooled || p.boxWait <= 0
 	p.dirtyMu.Unlock()
 	if spooled || p.boxWait > 0 {

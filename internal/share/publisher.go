@@ -53,7 +53,6 @@ type Publisher struct {
 
 	mu       sync.Mutex // held while the versions, the outbox or the store change
 	sent     versions
-	removals bool          // files may have been removed that no path in dirty names
 	waiting  int           // changes that the store lacks
 	boxBytes int64         // size of the outbox
 	boxDue   time.Time     // it is not written before
@@ -110,11 +109,11 @@ const maxDirty = 10_000
 
 // Times of the loop.
 const (
-	retryTime   = 2 * time.Second
-	removalTime = 10 * time.Second // between tests whether the source is complete
-	idleTime    = time.Hour
-	listEvery   = 7 * 24 * time.Hour
-	listAgain   = time.Hour // after a list that is unsure
+	retryTime = 2 * time.Second
+	fillTime  = 10 * time.Second // between tests whether the source is complete
+	idleTime  = time.Hour
+	listEvery = 7 * 24 * time.Hour
+	listAgain = time.Hour // after a list that is unsure
 )
 
 // Run publishes changes until the context ends.
@@ -148,8 +147,8 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 		wait = due
 	case err != nil && due == 0:
 		wait = retryTime
-	case p.removals:
-		wait = removalTime
+	case p.mustCompare():
+		wait = fillTime
 	}
 	if p.boxWait > 0 {
 		wait = min(wait, p.boxWait)
@@ -194,11 +193,11 @@ func (p *Publisher) sendChanges(ctx context.Context) error {
 
 // sendDirty writes the changes of changed files to the store, and empties the outbox.
 func (p *Publisher) sendDirty(ctx context.Context) error {
+	complete := p.Source.Complete() // an index that is being filled lacks files
 	p.dirtyMu.Lock()
-	all, dirty := p.all, p.dirty
-	p.all, p.dirty = false, make(map[string]bool)
+	all, dirty := p.all && complete, p.dirty
+	p.all, p.dirty = p.all && !complete, make(map[string]bool)
 	p.dirtyMu.Unlock()
-	complete := p.Source.Complete()
 	err := p.eachChange(ctx, all, dirty, p.send)
 	if err != nil {
 		p.dirtyMu.Lock()
@@ -207,21 +206,32 @@ func (p *Publisher) sendDirty(ctx context.Context) error {
 		p.dirtyMu.Unlock()
 		return err
 	}
-	p.removals = p.removals && !(complete && p.Source.Complete())
+	if all && !p.Source.Complete() {
+		p.Changed("") // removed files were not compared
+	}
+	if p.mustCompare() {
+		return nil
+	}
 	return p.clearOutbox()
 }
 
-// eachChange calls do with the changes of all or some files, in groups, and then with
-// those of removed files, once the source is complete: an index that is being filled
-// lacks files. Of a file that cannot be read, the last version stays.
+// mustCompare reports whether all files must still be compared.
+func (p *Publisher) mustCompare() bool {
+	p.dirtyMu.Lock()
+	defer p.dirtyMu.Unlock()
+	return p.all
+}
+
+// eachChange calls do with the changes of all or some files, in groups; all include
+// removed files. Of a file that cannot be read, the last version stays.
 func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]bool,
 	do func(context.Context, []change) error) error {
 	paths := slices.Sorted(maps.Keys(dirty))
 	if all {
-		p.removals, paths = true, p.Source.Paths()
+		paths = p.Source.Paths()
 		slices.Sort(paths)
 	}
-	files, objects := make(map[uint64]bool), []change(nil)
+	seen, files, objects := make(map[uint64]bool), make(map[uint64]bool), []change(nil)
 	group := func() error {
 		changes := changesOf(p.sent.known, files, objects, p.Rules.Host, p.Now())
 		files, objects = make(map[uint64]bool), nil
@@ -232,7 +242,7 @@ func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]b
 	}
 	for i, path := range paths {
 		file := fileHash(path)
-		files[file] = true
+		seen[file], files[file] = true, true
 		if p.Rules.MayPublish(path) {
 			doc, err := p.Source.Load(ctx, path)
 			switch {
@@ -252,14 +262,7 @@ func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]b
 			}
 		}
 	}
-	if !p.removals || !p.Source.Complete() {
-		return nil
-	}
-	seen := make(map[uint64]bool)
-	for _, path := range p.Source.Paths() {
-		seen[fileHash(path)] = true
-	}
-	if !p.Source.Complete() { // it became incomplete
+	if !all || !p.Source.Complete() { // it became incomplete
 		return nil
 	}
 	for _, s := range p.sent.known {
@@ -426,26 +429,20 @@ func (p *Publisher) ForgetHost(ctx context.Context, host string) (n int, err err
 	if host == p.Rules.Host {
 		return 0, ErrThisHost
 	}
-	var batch []Object
-	put := func() error {
-		_, err := p.Store.Put(ctx, batch)
-		n += len(batch)
-		batch = nil
-		return err
-	}
+	tenants := make(map[string][]Object)
 	for o, err := range p.Store.List(ctx, host) {
 		if err != nil {
 			return n, err
 		}
-		if len(batch) > 0 && (len(batch) == maxBatch || batch[0].Tenant != o.Tenant) {
-			if err := put(); err != nil {
+		tenants[o.Tenant] = append(tenants[o.Tenant], Object{Collection: o.Collection, Tenant: o.Tenant, ID: o.ID, Delete: true})
+	}
+	for _, objects := range tenants {
+		for batch := range slices.Chunk(objects, maxBatch) {
+			if _, err := p.Store.Put(ctx, batch); err != nil {
 				return n, err
 			}
+			n += len(batch)
 		}
-		batch = append(batch, Object{Collection: o.Collection, Tenant: o.Tenant, ID: o.ID, Delete: true})
 	}
-	if len(batch) > 0 {
-		err = put()
-	}
-	return n, err
+	return n, nil
 }
