@@ -25,15 +25,14 @@ type ShareStatusAnswer struct {
 // ShareStatus is the state of publishing entries to a shared store and of asking
 // it.
 type ShareStatus struct {
-	URL       string    `json:"url"`               // of the store
-	Host      string    `json:"host"`              // name of this machine in the store
-	State     string    `json:"state"`             // publishing, waiting (the store does not answer), or failed (until the configuration or the store changes)
-	Published int       `json:"published"`         // entries of this machine in the store
-	Spooled   int       `json:"spooled"`           // changes that wait for the store
-	Bytes     int64     `json:"bytes"`             // size of these changes
-	Refused   int       `json:"refused"`           // entries that the store does not accept
-	Invalid   int       `json:"invalid,omitempty"` // entries of other machines that searches omitted because no file has such an entry
-	LastOK    time.Time `json:"last_ok,omitzero"`  // last successful request
+	URL       string    `json:"url"`              // of the store
+	Host      string    `json:"host"`             // name of this machine in the store
+	State     string    `json:"state"`            // publishing, waiting (the store does not answer), or failed (until the configuration or the store changes)
+	Published int       `json:"published"`        // entries of this machine in the store
+	Spooled   int       `json:"spooled"`          // changes that wait for the store
+	Bytes     int64     `json:"bytes"`            // size of these changes
+	Refused   int       `json:"refused"`          // entries that the store does not accept
+	LastOK    time.Time `json:"last_ok,omitzero"` // last successful request
 	LastError string    `json:"last_error,omitempty"`
 	Verified  time.Time `json:"verified,omitzero"` // last comparison of the store with the files
 	Problem   string    `json:"problem,omitempty"` // why entries are not published completely
@@ -102,9 +101,6 @@ func (s *ShareStatus) addTo(t *Text) {
 	}
 	if s.Problem != "" && s.Problem != s.LastError {
 		t.addRow("", "%s", s.Problem)
-	}
-	if s.Invalid > 0 {
-		t.addRow("", "%s of other machines omitted from searches", Plural(s.Invalid, "invalid entry"))
 	}
 }
 

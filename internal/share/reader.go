@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
@@ -27,31 +26,6 @@ type Reader struct {
 	Trust   []string                 // machines whose entries are as trusted as those of this one
 	Timeout time.Duration            // of a request
 	Terms   func(index.Query) string // analyzed terms of a query, separated by spaces
-
-	mu      sync.Mutex
-	invalid map[string]bool // ids of invalid objects
-}
-
-// maxInvalid bounds the number of invalid objects that are counted.
-const maxInvalid = 1000
-
-// Invalid returns the number of different objects, up to a bound, that were omitted because
-// no file of another machine has such an entry.
-func (r *Reader) Invalid() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.invalid)
-}
-
-func (r *Reader) countInvalid(o *Object) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.invalid == nil {
-		r.invalid = make(map[string]bool)
-	}
-	if len(r.invalid) < maxInvalid {
-		r.invalid[o.ID] = true
-	}
 }
 
 // maxFound bounds the objects that a request returns of a collection and tenant.
@@ -187,7 +161,6 @@ func (r *Reader) decodeObject(o *Object, tenants map[string]memory.Partition) *m
 	var p record
 	text, err := json.Marshal(o.Properties)
 	if err != nil || json.Unmarshal(text, &p) != nil || p.check(time.Now()) != nil {
-		r.countInvalid(o)
 		return nil
 	}
 	partition, ok := tenants[o.Tenant]

@@ -112,14 +112,12 @@ func TestReadInvalidFields(t *testing.T) {
 	if search(Object{Collection: "MemoryItem", Tenant: tenant, Properties: valid}) != 2 {
 		t.Fatal("a valid object is omitted")
 	}
-	n := 0
 	for name, values := range bad {
 		for _, value := range values {
-			n++
-			o := Object{Collection: "MemoryItem", Tenant: tenant, ID: fmt.Sprint(n), Properties: maps.Clone(valid)}
+			o := Object{Collection: "MemoryItem", Tenant: tenant, Properties: maps.Clone(valid)}
 			o.Properties[name] = value
-			if search(o) > 0 || r.Invalid() != n {
-				t.Fatalf("%s: %q: %d objects are invalid, want %d", name, value, r.Invalid(), n)
+			if search(o) > 0 {
+				t.Errorf("%s: %q is accepted", name, value)
 			}
 		}
 	}

@@ -177,9 +177,6 @@ func (s *sharing) ownerProblem() string {
 func (s *sharing) Status() api.ShareStatusAnswer {
 	a := s.Publisher.Status()
 	a.URL = s.url
-	if s.reader != nil {
-		a.Invalid = s.reader.Invalid()
-	}
 	if a.Problem == "" && a.State == "failed" {
 		a.Problem = a.LastError
 	}
