@@ -107,13 +107,12 @@ type RootStatus struct {
 
 // WriteStatus is the state of writing to the user's files.
 type WriteStatus struct {
-	Enabled        bool      `json:"enabled"`           // automatic changes are made
-	Applied        int       `json:"applied"`           // changes since the start
-	Waiting        []Skipped `json:"waiting"`           // files that are in use by another program and are changed later
-	Refused        []Skipped `json:"refused"`           // files that are not changed in their present state
-	ConflictCopies []string  `json:"kept"`              // files with content saved during a crash, for a person to compare
-	LostRaces      int       `json:"lost_races"`        // changes repeated after a simultaneous save by another program
-	Problem        string    `json:"problem,omitempty"` // why nothing can be written
+	Enabled   bool      `json:"enabled"`           // automatic changes are made
+	Applied   int       `json:"applied"`           // changes since the start
+	Waiting   []Skipped `json:"waiting"`           // files that are in use by another program and are changed later
+	Refused   []Skipped `json:"refused"`           // files that are not changed in their present state
+	LostRaces int       `json:"lost_races"`        // changes repeated after a simultaneous save by another program
+	Problem   string    `json:"problem,omitempty"` // why nothing can be written
 }
 
 // ModelStatus is the state of the model that proposes merges.
@@ -360,9 +359,6 @@ func (w *WriteStatus) addTo(t *Text) {
 	t.addRow("writing", "%s made%s%s%s", Plural(w.Applied, "change"), textIf(!w.Enabled, ", requested writes only"),
 		andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
 	var list []string
-	for _, path := range w.ConflictCopies { // first, because only a person can resolve them
-		list = append(list, path+": saved copy from the moment of a crash; compare it with the file, then remove it")
-	}
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
 		list = append(list, h.Path+": "+h.Reason)
 	}

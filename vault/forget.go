@@ -15,74 +15,64 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Clear resolves the temporary files of earlier changes of a file, so that no
-// older version is left in them. It puts back a version that another program
-// saved meanwhile. It waits a moment for programs that have one open. If a
-// temporary file cannot be resolved yet, Clear returns an error, and [Writer.Run]
-// retries.
+// Clear waits until the temporary files of earlier changes of a file are gone, so
+// that no older version is left in them. It waits a moment for programs that have
+// one open. If a temporary file cannot be removed yet, Clear returns an error.
 func (w *Writer) Clear(ctx context.Context, path string) error {
-	_, err := withSemaphore(ctx, w, func() (none struct{}, err error) {
-		for n := 1; ; n++ {
-			err = w.rechecks().finishRechecks(path)
-			if !errors.Is(err, errConcurrentSave) || n == maxAttempts || ctx.Err() != nil {
-				return none, err
-			}
+	var errs []error
+	for _, l := range w.leftoversOf(path) {
+		sleepContext(ctx, time.Until(l.due))
+		err := w.settle(l)
+		for n := 1; errors.Is(err, errConcurrentSave) && n < maxAttempts && ctx.Err() == nil; n++ {
 			sleepContext(ctx, conflictPause<<(n-1))
+			err = w.settle(l)
 		}
-	})
-	return err
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
-// EditConflictCopies changes the versions that were kept next to a file after a
-// simultaneous save, by the Writer or by a sync tool. It calls edit with each kept version; edit returns the new
-// content, or nil for no change. The changes are not in the journal.
-// EditConflictCopies returns the paths of the changed versions, also if it
+// EditConflictCopies changes the conflict copies of a file. It calls edit with each of
+// them; edit returns the new content, or nil for no change. The journal does not
+// contain the text of the changes. EditConflictCopies returns the paths of the changed copies, also if it
 // returns an error because others could not be changed.
 func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string,
 	error) {
-	return withSemaphore(ctx, w, func() ([]string, error) {
+	parent, base := cutLast(path)
+	names, err := withTimeout(ctx, w.Vault, func(context.Context) ([]string, error) {
 		s, err := w.openParent(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
 		if err != nil {
 			return nil, err
 		}
 		defer s.close()
-		names, err := namesIn(s.dir)
-		var changed []string
-		var errs []error
-		for _, name := range names {
-			parent := strings.TrimSuffix(path, s.base)
-			if of, ok := memory.CopyOf(name); !strings.HasPrefix(name, s.base+".kept-") && (!ok || of != s.base) {
-				continue
-			}
-			at := &dirEntry{parent + name, s.dir, name}
-			if ok, err := w.editConflictCopy(at, edit); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", at.path, err))
-			} else if ok {
-				changed = append(changed, at.path)
-			}
-		}
-		return changed, errors.Join(append(errs, err)...)
+		return namesIn(s.dir)
 	})
-}
-
-func (w *Writer) editConflictCopy(s *dirEntry, edit func(*File) ([]byte, error)) (bool, error) {
-	old, err := w.openSource(s)
-	if err != nil {
-		return false, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	defer old.close()
-	data, err := edit(&old.File)
-	if err != nil || data == nil || string(data) == string(old.Data) {
-		return false, err
+	var changed []string
+	errs := []error{err}
+	for _, name := range names {
+		if of, ok := memory.CopyOf(name); !ok || of != base {
+			continue
+		}
+		at := joinPath(parent, name)
+		written, err := w.Write(ctx, Change{Path: at, Cause: "forget", Requested: true, Secret: true, copies: true,
+			Edit: func(old *File) ([]byte, error) {
+				if old == nil {
+					return nil, nil
+				}
+				return edit(old)
+			}})
+		if err == nil && written.Changed {
+			changed = append(changed, at)
+			err = w.Clear(ctx, at)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", at, err))
+		}
 	}
-	c := &Change{Path: s.path, Cause: "forget", Requested: true, Secret: true}
-	if _, err := w.replaceFile(s, old, c, data, time.Time{}); err != nil {
-		return false, err
-	}
-	return true, w.rechecks().finishRechecks(s.path)
+	return changed, errors.Join(errs...)
 }
 
 // namesIn returns the names in an open directory, sorted.
@@ -103,7 +93,7 @@ func namesIn(dir int) ([]string, error) {
 // entries, which it does not enter, or nil if the directory is removed or was
 // missing. On error, some subdirectories may have been removed.
 func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) {
-	return withSemaphore(ctx, w, func() ([]string, error) {
+	return withTimeout(ctx, w.Vault, func(context.Context) ([]string, error) {
 		s, err := w.openParent(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil

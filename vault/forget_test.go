@@ -124,6 +124,7 @@ func TestForgetDamaged(t *testing.T) {
 // change.
 func TestSecretChange(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\nsecret\ntwo\n"})
+	w.settleDelay = time.Millisecond
 	c := contentChange("a.md", "one\ntwo\n")
 	c.Secret = true
 	written, err := w.Write(t.Context(), c)
@@ -166,8 +167,7 @@ func TestClearWaits(t *testing.T) {
 	work.Go(func() { w.Run(ctx) })
 	defer work.Wait()
 	defer end()
-	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
-	w.recheckDelay = 3 * time.Second
+	w.settleDelay = 100 * time.Millisecond
 	_, err := w.Write(t.Context(), contentChange("a.md", "one\n"))
 	must(t, err)
 	names, err := filepath.Glob(filepath.Join(w.Vault.Dir, ".*"))
@@ -184,8 +184,9 @@ func TestClearWaits(t *testing.T) {
 }
 
 func TestEditConflictCopies(t *testing.T) {
-	kept := "a.md.kept-0abc0000"
-	w := newWriter(t, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\nsecret\n", "d/b.md.kept-0abc0000": "secret\n"})
+	kept := "a.conflict-copy-0abc0000.md"
+	w := newWriter(t, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\nsecret\n", "d/b.conflict-copy-0abc0000.md": "secret\n"})
+	w.settleDelay = time.Millisecond
 	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "d", kept), 0o640))
 	changed, err := w.EditConflictCopies(t.Context(), "d/a.md", func(f *File) ([]byte, error) {
 		return bytes.ReplaceAll(f.Data, []byte("secret\n"), nil), nil
@@ -193,7 +194,7 @@ func TestEditConflictCopies(t *testing.T) {
 	if err != nil || !slices.Equal(changed, []string{"d/" + kept}) {
 		t.Errorf("%v, %v", changed, err)
 	}
-	wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\n", "d/b.md.kept-0abc0000": "secret\n"})
+	wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\n", "d/b.conflict-copy-0abc0000.md": "secret\n"})
 	if info, err := os.Stat(filepath.Join(w.Vault.Dir, "d", kept)); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -213,7 +214,7 @@ func TestEditConflictCopies(t *testing.T) {
 		if err == nil || changed != nil {
 			t.Errorf("saved %s: %v, %v", name, changed, err)
 		}
-		wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "theirs\n", "d/b.md.kept-0abc0000": "secret\n"})
+		wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "theirs\n", "d/b.conflict-copy-0abc0000.md": "secret\n"})
 	}
 	names, err := os.ReadDir(filepath.Join(w.Vault.Dir, "d"))
 	must(t, err)

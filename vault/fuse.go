@@ -3,6 +3,7 @@ package vault
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,39 +14,34 @@ const (
 	ratePause  = time.Hour
 )
 
+// A rate is the recent write-backs of a file.
+type rate struct {
+	times []time.Time // within rateWindow
+	until time.Time   // when writing is allowed again
+}
+
 // checkRate returns an error if a file was changed too often and must not be
 // changed for now.
 func (w *Writer) checkRate(path string) error {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if until, ok := w.pausedUntil[path]; ok && now.Before(until) {
-		return rateError(path, until)
-	}
-	delete(w.pausedUntil, path)
-	recent := w.writeTimes[path][:0]
-	for _, at := range w.writeTimes[path] {
-		if age := now.Sub(at); age >= 0 && age < rateWindow {
-			recent = append(recent, at)
+	r := w.rates[path]
+	if !now.Before(r.until) {
+		r.times = slices.DeleteFunc(r.times, func(at time.Time) bool { return now.Before(at) || now.Sub(at) >= rateWindow })
+		if len(r.times) < cmp.Or(w.MaxChangesPerMinute, DefaultMaxChangesPerMinute) {
+			delete(w.rates, path)
+			if len(r.times) > 0 {
+				w.rates[path] = rate{times: r.times}
+			}
+			return nil
 		}
+		r.until = now.Add(ratePause)
+		w.rates[path] = r
+		w.logger().Error("file changed too often, writing paused", "path", path, "times", len(r.times), "until", r.until)
 	}
-	w.writeTimes[path] = recent
-	if len(recent) == 0 {
-		delete(w.writeTimes, path)
-	}
-	if len(recent) < cmp.Or(w.MaxChangesPerMinute, DefaultMaxChangesPerMinute) {
-		return nil
-	}
-	until := now.Add(ratePause)
-	w.pausedUntil[path] = until
-	w.logger().Error("file changed too often, writing paused", "path", path, "times", len(recent), "until",
-		until)
-	return rateError(path, until)
-}
-
-func rateError(path string, until time.Time) error {
 	return &RefusedError{path,
-		fmt.Sprintf("memwatchd changed the file too often within a minute, possibly because another program reverts the changes; writing is paused until %s; run `memwatchd journal` to list the changes", until.Format(time.TimeOnly))}
+		fmt.Sprintf("memwatchd changed the file too often within a minute, possibly because another program reverts the changes; writing is paused until %s; run `memwatchd journal` to list the changes", r.until.Format(time.TimeOnly))}
 }
 
 // countWrite counts a write-back of the file at path.
@@ -53,5 +49,10 @@ func (w *Writer) countWrite(path string) {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writeTimes[path] = append(w.writeTimes[path], now)
+	if w.rates == nil {
+		w.rates = make(map[string]rate)
+	}
+	r := w.rates[path]
+	r.times = append(r.times, now)
+	w.rates[path] = r
 }

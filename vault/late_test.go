@@ -11,8 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
+
+// recordOf returns the record of a change.
+func recordOf(path, temp string, before, after []byte) journal.Record {
+	return journal.Record{Path: path, Temp: temp, Old: before, New: after, Before: journal.Digest(before),
+		After: journal.Digest(after)}
+}
 
 // onCall runs do once, just before or after a system call.
 func onCall(w *Writer, call string, after bool, do func()) {
@@ -34,51 +41,36 @@ func onCall(w *Writer, call string, after bool, do func()) {
 }
 
 // TestLateWriter checks that a program that had the replaced file open can
-// still save after Write has returned: its version is put back and the journal
-// drops the change.
+// still save after Write has returned: its text is merged, beside later changes.
 func TestLateWriter(t *testing.T) {
-	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
-	w.Vault.noLeases = true
+	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n\nend\n"})
+	w.Vault.noLeases, w.settleDelay = true, 200*time.Millisecond
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
-	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
-	name := filepath.Join(w.Vault.Dir, "d/a.md")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "d/a.md"), os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)
 	defer f.Close()
-	w.recheckDelay = 3 * time.Second
 	got, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]"))
 	must(t, err)
-	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n" {
-		t.Errorf("it was not changed: %q", data)
-	}
-	if r, err := w.Journal.Get(got.ID); err != nil || r.State != journal.StateDone {
-		t.Errorf("right after the answer: %+v, %v", r, err)
-	}
 	_, err = f.WriteString("- two\n")
 	must(t, err)
-	// The next change waits for the recheck.
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]")); err != nil {
+	// The next change does not wait for the text.
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "[x]", "[x] number")); err != nil {
 		t.Error(err)
 	}
-	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n- two\n" {
-		t.Errorf("what was saved is not back: %q", data)
+	// At the end, Run waits until each replaced file was looked at.
+	end()
+	must(t, <-ended)
+	if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, "d/a.md")); string(data) != "- [x] number one\n\nend\n- two\n" {
+		t.Errorf("%q, %v", data, err)
 	}
-	if _, err := w.Journal.Get(got.ID); !errors.Is(err, journal.ErrNoRecord) {
-		t.Errorf("the journal has what was taken back: %v", err)
+	if r, err := w.Journal.Get(got.ID); err != nil || r.State != journal.StateDone {
+		t.Errorf("%+v, %v", r, err)
 	}
 	if s := w.Status(); s.LostRaces != 1 {
 		t.Errorf("%+v", s)
 	}
-	// At the end, Run makes the remaining first rechecks.
-	end()
-	must(t, <-ended)
-	wantFiles(t, w, map[string]string{"d/a.md": "- [x] one\n- two\n"})
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "[x]", "[ ]")); err != nil {
-		t.Error(err)
-	}
-	wantFiles(t, w, map[string]string{"d/a.md": "- [ ] one\n- two\n"})
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {
@@ -163,72 +155,53 @@ func TestOpenForWriting(t *testing.T) {
 
 // TestOpenedWhileInPlace checks that a program that opened the new version
 // while it was in place can still save after another program's version is put
-// back, even without leases.
+// back, even without leases. Text that cannot be merged is in a conflict copy.
 func TestOpenedWhileInPlace(t *testing.T) {
-	for _, test := range []struct {
-		call string // after which the other program saves
-		want string
-	}{
-		{"exchange", "new and one"}, // the change is made again
-		{"sync directory", "old and one"},
+	for call, want := range map[string][2]string{ // after which the other program saves; file and copy
+		"exchange":       {"new and one", "new and late"}, // the change is made again
+		"sync directory": {"new and late", "old and one"},
 	} {
-		t.Run(test.call, func(t *testing.T) {
-			w := newWriter(t, map[string]string{"d/a.md": "old"})
-			w.Vault.noLeases, w.recheckDelay = true, time.Millisecond
-			name := filepath.Join(w.Vault.Dir, "d/a.md")
-			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		w := newWriter(t, map[string]string{"d/a.md": "old"})
+		w.Vault.noLeases = true
+		name := filepath.Join(w.Vault.Dir, "d/a.md")
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		must(t, err)
+		defer f.Close()
+		var late *os.File
+		onCall(w, call, true, func() {
+			_, err := f.WriteString(" and one")
 			must(t, err)
-			defer f.Close()
-			var late *os.File
-			reads := 0 // of the temporary file since the other version was put back
-			w.fault = func(call string, do func() error) error {
-				switch {
-				case late != nil && call == "put back":
-					reads = 1
-				case reads > 0 && strings.HasPrefix(call, "stat .memwatchd-"):
-					reads++
-				case reads > 0 && strings.HasPrefix(call, "remove .memwatchd-") && strings.HasSuffix(call, tempSuffix):
-					t.Error("removed at once")
-				}
-				if reads == 4 { // by putBack, and by resolveTemp before and after the delay
-					_, err := late.WriteString(" and late")
-					must(t, errors.Join(err, late.Close()))
-					reads = 0
-				}
-				err := do()
-				if call == test.call && late == nil {
-					_, err := f.WriteString(" and one")
-					must(t, err)
-					late, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-					must(t, err)
-				}
-				return err
-			}
-			_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
+			late, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 			must(t, err)
-			kept := w.Status().ConflictCopies
-			if len(kept) != 1 {
-				t.Fatalf("kept: %q", kept)
-			}
-			wantFiles(t, w, map[string]string{"d/a.md": test.want, kept[0]: "new and late"})
-			w.dropRemovedCopies()
-			if got := w.Status().ConflictCopies; len(got) != 1 {
-				t.Errorf("kept: %q", got)
-			}
-			must(t, os.Remove(filepath.Join(w.Vault.Dir, kept[0])))
-			w.dropRemovedCopies()
-			if got := w.Status().ConflictCopies; len(got) != 0 {
-				t.Errorf("removed, and still listed: %q", got)
-			}
 		})
+		_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
+		must(t, err)
+		_, err = late.WriteString(" and late")
+		must(t, errors.Join(err, late.Close()))
+		wantFileAndCopy(t, w, "d/a.md", want[0], want[1])
 	}
+}
+
+// wantFileAndCopy checks that a file and one conflict copy of it are all files.
+func wantFileAndCopy(t *testing.T, w *Writer, path, text, copied string) {
+	t.Helper()
+	want := map[string]string{path: text}
+	for name := range w.readTestTree(t) {
+		if of, ok := memory.CopyOf(name); ok && of == path {
+			want[name] = copied
+		}
+	}
+	if len(want) != 2 {
+		t.Errorf("%d files, want 2", len(want))
+	}
+	wantFiles(t, w, want)
 }
 
 // TestTwoSaveWhenReplaced checks that two simultaneous saves, one to the
 // replaced file and one to the new file, both survive.
 func TestTwoSaveWhenReplaced(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	w.Vault.noLeases, w.recheckDelay = true, time.Millisecond
+	w.Vault.noLeases = true
 	name := filepath.Join(w.Vault.Dir, "d/a.md")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)
@@ -237,13 +210,9 @@ func TestTwoSaveWhenReplaced(t *testing.T) {
 		_, err := f.WriteString(" and one")
 		must(t, errors.Join(err, os.WriteFile(name, []byte("and another"), 0o600)))
 	})
-	got, err := w.Write(t.Context(), newChange("d/a.md", "old", "new"))
+	_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
 	must(t, err)
-	kept := "d/a.md.kept-" + got.ID
-	wantFiles(t, w, map[string]string{"d/a.md": "and another", kept: "old and one"})
-	if s := w.Status(); len(s.ConflictCopies) != 1 || s.ConflictCopies[0] != kept {
-		t.Errorf("%+v", s)
-	}
+	wantFileAndCopy(t, w, "d/a.md", "and another", "old and one")
 }
 
 // TestSavesTwiceWhenExchanged checks that the second of two saves during one
@@ -267,12 +236,12 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); err != nil || saves != 2 {
 		t.Errorf("%v, %d saves", err, saves)
 	}
-	kept := w.Status().ConflictCopies
-	if len(kept) != 1 {
-		t.Fatalf("kept: %q", kept)
+	wantFileAndCopy(t, w, "a.md", "new 2", "old 1")
+	for path := range w.readTestTree(t) {
+		if path != "a.md" {
+			must(t, os.Remove(filepath.Join(w.Vault.Dir, path)))
+		}
 	}
-	wantFiles(t, w, map[string]string{"a.md": "new 2", kept[0]: "old 1"})
-	must(t, os.Remove(filepath.Join(w.Vault.Dir, kept[0])))
 
 	// The file is moved away just before the saved version is put back.
 	saves = 0
@@ -294,57 +263,24 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 }
 
 // TestRenamedDirectory checks that a directory renamed right after Write
-// contains no temporary file in the end.
+// contains no temporary file in the end, but all saved text.
 func TestRenamedDirectory(t *testing.T) {
-	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- w.Run(ctx) }()
-	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
-	_, err := w.Write(t.Context(), newChange("d/a.md", "old", "new"))
-	must(t, err)
-	must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
-	end()
-	must(t, <-ended)
-	wantFiles(t, w, map[string]string{"e/a.md": "new"})
-}
-
-// TestRenamedDirectoryAfterError checks that a late save is put back even if the
-// first attempt fails and the directory is renamed before the next one.
-func TestRenamedDirectoryAfterError(t *testing.T) {
-	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	w.Vault.noLeases = true
-	w.recheckDelay = time.Second
-	name := filepath.Join(w.Vault.Dir, "d/a.md")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
-	failed := false
-	w.fault = func(call string, do func() error) error {
-		if !failed && call == "put back" {
-			failed = true
-			must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
-			return unix.EIO
+	for _, late := range []string{"", " and late"} {
+		w := newWriter(t, map[string]string{"d/a.md": "old"})
+		w.Vault.noLeases = true
+		f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "d/a.md"), os.O_WRONLY|os.O_APPEND, 0)
+		must(t, err)
+		_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
+		must(t, err)
+		must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
+		_, err = f.WriteString(late)
+		must(t, errors.Join(err, f.Close()))
+		if late == "" {
+			wantFiles(t, w, map[string]string{"e/a.md": "new"})
+		} else {
+			wantFileAndCopy(t, w, "e/a.md", "new", "old and late")
 		}
-		return do()
 	}
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- w.Run(ctx) }()
-	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
-	_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
-	must(t, err)
-	_, err = f.WriteString(" and late")
-	must(t, errors.Join(err, f.Close()))
-	waitFor(t, "it is put back", func() bool {
-		data, _ := os.ReadFile(filepath.Join(w.Vault.Dir, "e/a.md"))
-		return string(data) == "old and late"
-	})
-	end()
-	must(t, <-ended)
-	waitFor(t, "the temporary file is removed", func() bool {
-		entries, err := os.ReadDir(filepath.Join(w.Vault.Dir, "e"))
-		return err == nil && len(entries) == 1
-	})
 }
 
 // TestRepair checks the resolution of each state that a crash may leave.
@@ -355,7 +291,7 @@ func TestRepair(t *testing.T) {
 		done       bool   // the journal has the change as complete
 		base, temp string // initial contents, "" if missing
 		want       string // the content of the file after repair
-		kept       string
+		copied     string
 		happened   bool
 	}{
 		{"not begun", false, before, "", before, "", false},
@@ -366,14 +302,14 @@ func TestRepair(t *testing.T) {
 		{"exchanged, and saved since", false, others, before, others, "", true},
 		{"exchanged, and removed since", false, "", before, "", "", true},
 		{"somebody was faster", false, after, others, others, "", false},
-		{"somebody came late", true, after, others, others, "", false},
+		{"somebody came late", true, after, others, others, "", true}, // merged
 		{"somebody was faster, and it was moved away", false, "", others, others, "", false},
 		{"somebody was faster, and saved once more", false, newer, others, newer, others, false},
 		{"cleared away, not noted", false, after, "", after, "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWriter(t, map[string]string{"d/.memwatchd-x.part": "half a fi"})
-			r, err := w.Journal.Begin(newRecord(&Change{Path: "d/a.md", Cause: "todo"}, ".memwatchd-x.tmp", []byte(before), []byte(after)))
+			r, err := w.Journal.Begin(recordOf("d/a.md", ".memwatchd-x.tmp", []byte(before), []byte(after)))
 			must(t, err)
 			if test.done {
 				must(t, w.Journal.Done(r.ID))
@@ -384,21 +320,16 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			must(t, w.Repair(t.Context()))
-			want := map[string]string{}
-			for path, text := range map[string]string{"d/a.md": test.want, "d/a.md.kept-" + r.ID: test.kept} {
-				if text != "" {
-					want[path] = text
-				}
+			switch {
+			case test.copied != "":
+				wantFileAndCopy(t, w, "d/a.md", test.want, test.copied)
+			case test.want == "":
+				wantFiles(t, w, map[string]string{})
+			default:
+				wantFiles(t, w, map[string]string{"d/a.md": test.want})
 			}
-			wantFiles(t, w, want)
 			if _, err := w.Journal.Get(r.ID); (err == nil) != test.happened || len(w.Journal.Pending()) > 0 {
 				t.Errorf("%v; pending: %v", err, w.Journal.Pending())
-			}
-			if kept := w.Status().ConflictCopies; (len(kept) == 1) != (test.kept != "") {
-				t.Errorf("kept: %v", kept)
-			}
-			if len(w.pendingRechecks) > 0 {
-				t.Errorf("not settled: %+v", w.pendingRechecks)
 			}
 		})
 	}
@@ -413,18 +344,15 @@ func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	must(t, w.Repair(t.Context()))
 	must(t, os.Remove(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part")))
 	wantFiles(t, w, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", ".hidden/.memwatchd-z.part": "not ours"})
-	if s := w.Status(); len(s.ConflictCopies) != 1 || s.ConflictCopies[0] != "d/e/.memwatchd-x.tmp" {
-		t.Errorf("%+v", s)
-	}
 }
 
 // TestRepairInARenamedDirectory checks repair after the directory was renamed
 // before the next start.
 func TestRepairInARenamedDirectory(t *testing.T) {
 	w := newWriter(t, map[string]string{"new/a.md": "after", "new/.memwatchd-x.tmp": "saved by others"})
-	r, err := w.Journal.Begin(newRecord(&Change{Path: "old/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
+	r, err := w.Journal.Begin(recordOf("old/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after")))
 	must(t, err)
-	gone, err := w.Journal.Begin(newRecord(&Change{Path: "gone/a.md"}, ".memwatchd-y.tmp", []byte("before"), []byte("after")))
+	gone, err := w.Journal.Begin(recordOf("gone/a.md", ".memwatchd-y.tmp", []byte("before"), []byte("after")))
 	must(t, err)
 	must(t, w.Repair(t.Context()))
 	wantFiles(t, w, map[string]string{"new/a.md": "saved by others"})
@@ -441,7 +369,7 @@ func TestRepairInARenamedDirectory(t *testing.T) {
 // resolved later.
 func TestRepairLater(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "after", "d/.memwatchd-x.tmp": "before"})
-	_, err := w.Journal.Begin(newRecord(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
+	_, err := w.Journal.Begin(recordOf("d/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after")))
 	must(t, err)
 	w.fault = func(call string, do func() error) error { return unix.EIO }
 	must(t, w.Repair(t.Context()))

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -25,29 +26,10 @@ type steps struct {
 
 type step = *list.Element
 
-func (s *steps) begin() (step, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stuckLocked() {
-		return nil, errNoResponse
-	}
-	return s.list.PushBack(time.Now()), nil
-}
-
-// beginAnyway begins another step of a running operation, even if other steps are
-// stuck.
-func (s *steps) beginAnyway() step {
+func (s *steps) begin() step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list.PushBack(time.Now())
-}
-
-// next ends a step and begins another.
-func (s *steps) next(e step) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.Value = time.Now()
-	s.list.MoveToBack(e)
 }
 
 func (s *steps) end(e step) {
@@ -59,39 +41,51 @@ func (s *steps) end(e step) {
 func (s *steps) isStuck() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stuckLocked()
-}
-
-func (s *steps) stuckLocked() bool {
 	first := s.list.Front()
 	return first != nil && time.Since(first.Value.(time.Time)) >= stepTimeout
 }
 
-// runWithTimeout calls do as one step and waits at most stepTimeout. If do takes
-// longer, the error is an [ErrRoot], because the state of every file is
-// unknown.
-func runWithTimeout[T any](v *Vault, do func() (T, error)) (T, error) {
-	var none, value T
-	e, err := v.steps.begin()
-	if err != nil {
-		return none, rootError(v.Dir, err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer v.steps.end(e)
-		value, err = do()
-	}()
-	select {
-	case <-done:
-		return value, err
-	case <-time.After(stepTimeout):
+// runStep calls do as one step.
+func (v *Vault) runStep(do func() error) error {
+	e := v.steps.begin()
+	defer v.steps.end(e)
+	return do()
+}
+
+// withTimeout calls do, which consists of steps. If the disk does not respond, the
+// error is an [ErrRoot], because the state of every file is unknown; the context
+// of do then ends, and do ends when it can.
+func withTimeout[T any](ctx context.Context, v *Vault, do func(ctx context.Context) (T, error)) (T, error) {
+	var none, result T
+	if v.steps.isStuck() {
 		return none, rootError(v.Dir, errNoResponse)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		result, err = do(ctx)
+	}()
+	tick := time.NewTicker(stepTimeout / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return result, err
+		case <-tick.C:
+			if v.steps.isStuck() {
+				return none, rootError(v.Dir, errNoResponse)
+			}
+		}
 	}
 }
 
-// Errors of a faulty change. Only the change fails; the daemon continues.
-var (
-	errPanic         = errors.New("internal error, described in the log of the daemon; please report this bug")
-	errInputModified = errors.New("internal error: the change modified its input; please report this bug")
-)
+// runWithTimeout calls do as one step, see [withTimeout].
+func runWithTimeout[T any](v *Vault, do func() (T, error)) (T, error) {
+	return withTimeout(context.Background(), v, func(context.Context) (result T, err error) {
+		err = v.runStep(func() error { result, err = do(); return err })
+		return result, err
+	})
+}

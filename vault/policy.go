@@ -16,7 +16,7 @@ import (
 )
 
 // checkWritable returns why a file is not to be changed, or nil.
-func (w writePolicy) checkWritable(old *source) error {
+func (w *Writer) checkWritable(old *source) error {
 	st := &old.stat
 	reason := ""
 	switch {
@@ -42,7 +42,7 @@ func (w writePolicy) checkWritable(old *source) error {
 }
 
 // checkContent returns why a new version is not to be written, or nil.
-func (w writePolicy) checkContent(path string, data []byte) error {
+func (w *Writer) checkContent(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
 		return &RefusedError{path,
@@ -108,7 +108,7 @@ func isResourceError(err error) bool {
 
 // checkIdle returns why a file must not be changed now, or nil. foreign is the
 // time of the last change by another program. Requested changes are always allowed.
-func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
+func (w *Writer) checkIdle(c *Change, foreign time.Time) error {
 	if c.Requested {
 		return nil
 	}
@@ -136,7 +136,7 @@ const maxSeenStamps = 4096
 
 // firstSeen returns when the file was first observed with the given stamp. Call
 // it only if the result matters, because it stores each observation.
-func (w writePolicy) firstSeen(path string, stamp memory.Stamp) time.Time {
+func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,6 +146,9 @@ func (w writePolicy) firstSeen(path string, stamp memory.Stamp) time.Time {
 	if len(w.seen) >= maxSeenStamps {
 		clear(w.seen) // at worst, some changes wait again
 	}
+	if w.seen == nil {
+		w.seen = make(map[string]seenStamp)
+	}
 	w.seen[path] = seenStamp{stamp, now}
 	return now
 }
@@ -154,7 +157,7 @@ func (w writePolicy) firstSeen(path string, stamp memory.Stamp) time.Time {
 // writer's own version. If the times of the file lie in the future, changed
 // returns the first observation of its stamp instead. A clock that jumps
 // therefore adds no more than the usual delay.
-func (w writePolicy) lastExternalChange(old *source) time.Time {
+func (w *Writer) lastExternalChange(old *source) time.Time {
 	w.mu.Lock()
 	ours, ok := w.ownVersions[old.Path]
 	w.mu.Unlock()
@@ -171,7 +174,7 @@ func (w writePolicy) lastExternalChange(old *source) time.Time {
 
 // wasPresent reports whether a missing file existed before and was not removed
 // by this writer.
-func (w writePolicy) wasPresent(path string) bool {
+func (w *Writer) wasPresent(path string) bool {
 	_, known := w.Vault.Catalogue.Lookup(path)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +188,7 @@ func (w writePolicy) wasPresent(path string) bool {
 // timeToDeletion returns how long a missing file must still stay missing before it is
 // treated as deleted. It returns zero or less if that time is over, if the file
 // was never observed, or if this writer removed it.
-func (w writePolicy) timeToDeletion(path string) time.Duration {
+func (w *Writer) timeToDeletion(path string) time.Duration {
 	if !w.wasPresent(path) {
 		return 0
 	}

@@ -100,6 +100,7 @@ func TestRefusedFiles(t *testing.T) {
 			t.Errorf("still listed as refused: %v", r)
 		}
 	}
+	w.settleAll(t)
 	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e os.DirEntry, err error) error {
 		if strings.HasPrefix(e.Name(), tempPrefix) {
 			t.Errorf("left over: %s", name)
@@ -280,7 +281,7 @@ func TestQuiet(t *testing.T) {
 func TestFuse(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "count: 0\n", "b.md": "count: 0\n"})
 	now := time.Now()
-	w.MaxChangesPerMinute, w.recheckDelay, w.Now = 3, 1, func() time.Time { return now }
+	w.MaxChangesPerMinute, w.Now = 3, func() time.Time { return now }
 	for n := range 3 {
 		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); err != nil {
 			t.Fatalf("%d: %v", n, err)

@@ -12,9 +12,9 @@ import (
 // does not make pending changes count as not made.
 func TestRepairWaitsForTheDisk(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "theirs\n", "d/.memwatchd-x.tmp": "old\n", "b.md": "new\n"})
-	_, err := w.Journal.Begin(newRecord(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n")))
+	_, err := w.Journal.Begin(recordOf("d/a.md", ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n")))
 	must(t, err)
-	made, err := w.Journal.Begin(newRecord(&Change{Path: "b.md"}, ".memwatchd-y.tmp", []byte("old\n"), []byte("new\n")))
+	made, err := w.Journal.Begin(recordOf("b.md", ".memwatchd-y.tmp", []byte("old\n"), []byte("new\n")))
 	must(t, err)
 
 	disk := w.Vault.Dir + "~"

@@ -40,6 +40,7 @@ func newUndoTest(t *testing.T, files map[string]string) *undoTest {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
+	w.settleDelay = time.Millisecond
 	go func() { ended <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -66,20 +65,12 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 		}
 	}
 
-	working, cancel := context.WithCancel(ctx)
-	defer cancel()
 	w.tree = tree
-	w.group, w.ctx = errgroup.WithContext(working)
-	w.group.SetLimit(maxWalkers)
-	var err error
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err = w.readTree(from)
-	}()
-	if !v.waitEnded(ended) {
-		return nil, rootError(v.Dir, errNoResponse)
-	}
+	_, err := withTimeout(ctx, v, func(ctx context.Context) (none struct{}, _ error) {
+		w.group, w.ctx = errgroup.WithContext(ctx)
+		w.group.SetLimit(maxWalkers)
+		return none, w.readTree(from)
+	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -89,23 +80,6 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 	slices.SortFunc(tree.Files, foundByPath)
 	slices.SortFunc(tree.Skipped, skippedByPath)
 	return tree, nil
-}
-
-// waitEnded waits until ended is closed and reports true. If the disk stops
-// responding, it reports false.
-func (v *Vault) waitEnded(ended <-chan struct{}) bool {
-	tick := time.NewTicker(stepTimeout / 5)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ended:
-			return true
-		case <-tick.C:
-			if v.steps.isStuck() {
-				return false
-			}
-		}
-	}
 }
 
 // A walk is the state shared by the goroutines of Walk.
@@ -123,23 +97,13 @@ type walk struct {
 
 // readTree reads the directory at path and all below it.
 func (w *walk) readTree(path string) error {
-	root, err := w.openRoot()
+	err := w.vault.runStep(func() (err error) { w.root, err = w.vault.openRoot(); return err })
 	if err != nil {
 		return err
 	}
-	defer unix.Close(root)
-	w.root = root
+	defer unix.Close(w.root)
 	w.group.Go(func() error { return w.visitDir(path) })
 	return w.group.Wait()
-}
-
-func (w *walk) openRoot() (int, error) {
-	e, err := w.vault.steps.begin()
-	if err != nil {
-		return -1, rootError(w.vault.Dir, err)
-	}
-	defer w.vault.steps.end(e)
-	return w.vault.openRoot()
 }
 
 // visitDir reads a directory and all below it, with other goroutines if there are
@@ -172,11 +136,8 @@ func (w *walk) visitDir(dir string) error {
 
 // readDir observes the entries of one directory and returns its subdirectories.
 func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error) {
-	e, err := w.vault.steps.begin()
-	if err != nil {
-		return nil, rootError(w.vault.Dir, err)
-	}
-	defer w.vault.steps.end(e)
+	e := w.vault.steps.begin()
+	defer func() { w.vault.steps.end(e) }()
 	fd, err := openDir(w.root, dir, unix.O_RDONLY)
 	if isFileLimit(err) {
 		return nil, rootError(w.vault.Dir, err)
@@ -199,7 +160,8 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error
 	for {
 		entries, err := f.ReadDir(entriesPerRead)
 		for _, entry := range entries {
-			w.vault.steps.next(e)
+			w.vault.steps.end(e)
+			e = w.vault.steps.begin()
 			if path := w.visitEntry(fd, dir, entry, tree); path != "" {
 				found = append(found, path)
 			}

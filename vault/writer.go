@@ -1,17 +1,22 @@
 package vault
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -42,16 +47,20 @@ const (
 	deletionDelay = 500 * time.Millisecond
 )
 
-// A Writer changes memory files, one at a time, without ever losing a saved
-// version, either in a crash or by a simultaneous save. It writes the new
-// version to a temporary file and exchanges the two files atomically. The file
-// that the exchange replaced must be, byte for byte, the one that the change
-// was made from; otherwise the Writer reverts the exchange. Every change is in
-// the journal before it is made.
+// A Writer changes memory files without ever losing a saved version, either in a
+// crash or by a simultaneous save. It writes the new version to a temporary file
+// and exchanges the two files atomically. The file that the exchange replaced
+// must be, byte for byte, the one that the change was made from; otherwise the
+// Writer reverts the exchange. A moment later it looks at the replaced file once
+// more, and merges what a program that still had it open wrote. Every change is
+// in the journal before it is made.
+//
+// A Writer makes the changes of one file one after the other, and those of
+// different files at the same time.
 //
 // Set the fields before the first call; all methods are safe for concurrent
-// use. Call [Writer.Repair] before the first write, and keep [Writer.Run]
-// running while writes are possible.
+// use. Call [Writer.Repair] before the first write, and [Writer.Run] so that the
+// process does not end before the replaced files have been looked at.
 type Writer struct {
 	Vault   *Vault
 	Journal *journal.Journal
@@ -74,39 +83,23 @@ type Writer struct {
 	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
 
-	once      sync.Once
-	semaphore chan struct{} // one operation at a time
-	callers   turns         // one change of a caller at a time
-	files     turns         // one change of a file at a time
-	wake      chan struct{} // wakes Run to recompute its timer
-	step      step          // of the operation that holds semaphore
+	locks    locks          // of files and of callers
+	repair   sync.RWMutex   // read by changes, held by Repair
+	repaired bool           // Repair has succeeded; guarded by repair
+	settling sync.WaitGroup // goroutines of settleLater
 
-	repaired bool // Repair has succeeded; guarded by semaphore
-
-	mu              sync.Mutex
-	running         bool                  // Run is running
-	ownVersions     map[string]ownVersion // the last version written, by path
-	seen            map[string]seenStamp  // files that changed recently
-	writeTimes      map[string][]time.Time
-	pausedUntil     map[string]time.Time // when the fuse allows changes again, by path
-	pendingRechecks []recheck            // pending rechecks
-	counts          counts
+	mu          sync.Mutex
+	closed      bool                  // Run has ended
+	leftovers   []*leftover           // temporary files that must be looked at
+	ownVersions map[string]ownVersion // the last version written, by path
+	seen        map[string]seenStamp  // files that changed recently
+	rates       map[string]rate       // of automatic changes, by path
+	counts      counts
 
 	// Tests replace system calls and delays with these fields.
-	fault        func(call string, do func() error) error // runs or replaces a system call
-	recheckDelay time.Duration                            // the constant recheckDelay if zero
+	fault       func(call string, do func() error) error // runs or replaces a system call
+	settleDelay time.Duration                            // the constant settleDelay if zero
 }
-
-// A writePolicy is a Writer deciding whether a file may be changed now.
-type writePolicy struct{ *Writer }
-
-func (w *Writer) writePolicy() writePolicy { return writePolicy{w} }
-
-// A rechecks is a Writer resolving changes after they were made: files that were
-// replaced a moment ago, and changes that a crash interrupted.
-type rechecks struct{ *Writer }
-
-func (w *Writer) rechecks() rechecks { return rechecks{w} }
 
 // ownVersion is the last version that this writer wrote to a file.
 type ownVersion struct {
@@ -133,116 +126,222 @@ var (
 // during each attempt, the error is [ErrBusy].
 //
 // If the file is not to be changed, the error is a [*RefusedError]. Write also
-// returns the error of Edit, and the context's while it waits for the semaphore
+// returns the error of Edit, and the context's while it waits for other changes
 // or between attempts. Any other error reports the step that failed; the change
 // may then be tried again.
 func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
-	release, err := w.takeTurn(ctx, &c)
-	if err != nil {
-		return Written{}, err
+	if !c.Requested && !w.isEnabled() {
+		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
 	}
-	defer release()
-	w.prepareEdit(&c)
-	return w.writeWithRetry(ctx, &c, func() (Written, error) { return w.attemptWrite(ctx, &c) })
-}
-
-// writeWithRetry acquires the semaphore and repeats attempt while other programs save the
-// file. Only requested changes are repeated.
-func (w *Writer) writeWithRetry(ctx context.Context, c *Change, attempt func() (Written, error)) (Written, error) {
-	written, err := withSemaphore(ctx, w, func() (Written, error) {
-		if !w.repaired {
-			if err := w.rechecks().repairRoot(ctx); err != nil {
-				return Written{}, err
-			}
-		}
-		for n := 1; ; n++ {
-			if err := ctx.Err(); err != nil {
-				return Written{}, err
-			}
-			var written Written
-			err := w.rechecks().finishRechecks(c.Path)
-			if err == nil {
-				written, err = attempt()
-			}
-			if !errors.Is(err, errConcurrentSave) {
-				return written, err
-			}
-			if !errors.Is(err, errOpen) {
-				w.countLostRace(c.Path)
-			}
-			if !c.Requested {
-				return Written{}, &WaitError{c.Path, err.Error(), w.backOff(c.Path)}
-			}
-			if n == maxAttempts {
-				return Written{}, fmt.Errorf("%w: %w", ErrBusy, err)
-			}
-			sleepContext(ctx, conflictPause<<(n-1))
-		}
+	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
+		return Written{}, &RefusedError{c.Path, reason + ": excluded from memory"}
+	}
+	c.program, _ = ctx.Value(programKey{}).(program) // zero for the daemon itself
+	written, err := withTimeout(ctx, w.Vault, func(ctx context.Context) (Written, error) {
+		return w.writeWithRetry(ctx, &c)
 	})
 	err = writeError(c.Path, err)
 	w.recordOutcome(c.Path, written, err)
 	return written, err
 }
 
-// withSemaphore calls do while it holds the semaphore. If the disk does not respond,
-// the error is an [ErrRoot], and do ends when it can.
-func withSemaphore[T any](ctx context.Context, w *Writer, do func() (T, error)) (T, error) {
-	var none, result T
-	w.init()
-	tick := time.NewTicker(stepTimeout / 5)
-	defer tick.Stop()
-	for waiting := true; waiting; {
-		select {
-		case w.semaphore <- struct{}{}:
-			waiting = false
-		case <-ctx.Done():
-			return none, ctx.Err()
-		case <-tick.C:
-			if w.Vault.steps.isStuck() {
-				return none, rootError(w.Vault.Dir, errNoResponse)
+// Move renames a file and creates the missing directories of the new path. The
+// old directories stay. The conditions of [Writer.Write] apply; Move refuses an
+// existing new path. It ignores c.Path. If c.Edit is not nil, Move calls it
+// first; it may stop the move with an error but must not change the content.
+func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, error) {
+	c.Path, c.to = from, to
+	reason := ""
+	if _, copied := memory.CopyOf(to); copied {
+		reason = "name of a conflict copy"
+	} else if reason = w.Vault.Skips(to, false); reason != "" {
+		reason += ": excluded from memory"
+	}
+	if reason != "" {
+		return Written{}, &RefusedError{from, fmt.Sprintf("cannot move to %s: %s", to, reason)}
+	}
+	return w.Write(ctx, c)
+}
+
+// maxTogether bounds the changes that [Writer.WriteAll] makes at the same time.
+const maxTogether = 32
+
+// WriteAll makes several changes as [Writer.Write] does, and returns an error for
+// each that failed. Changes of different files are made at the same time, because
+// the disk can sync them together.
+func (w *Writer) WriteAll(ctx context.Context, changes []Change) []error {
+	errs := make([]error, len(changes))
+	release, err := w.lockCaller(ctx)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(changes))
+	}
+	defer release()
+	ctx = context.WithValue(ctx, callerKey{}, nil) // the caller has its turn
+	var group sync.WaitGroup
+	pending := map[string]bool{}
+	for i, c := range changes {
+		if pending[c.Path] || len(pending) == maxTogether {
+			group.Wait()
+			clear(pending)
+		}
+		pending[c.Path] = true
+		group.Go(func() { _, errs[i] = w.Write(ctx, c) })
+	}
+	group.Wait()
+	return errs
+}
+
+// writeWithRetry repeats a requested change while other programs save the file.
+func (w *Writer) writeWithRetry(ctx context.Context, c *Change) (Written, error) {
+	release, err := w.lockCaller(ctx)
+	if err != nil {
+		return Written{}, err
+	}
+	defer release()
+	release, err = w.lockFile(ctx, c.Path)
+	if err != nil {
+		return Written{}, err
+	}
+	defer release()
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return Written{}, err
+		}
+		written, err := w.attempt(ctx, c)
+		if !errors.Is(err, errConcurrentSave) {
+			return written, err
+		}
+		if !errors.Is(err, errOpen) {
+			w.countLostRace(c.Path)
+		}
+		if !c.Requested {
+			return Written{}, &WaitError{c.Path, err.Error(), w.backOff(c.Path)}
+		}
+		if n == maxAttempts {
+			return Written{}, fmt.Errorf("%w: %w", ErrBusy, err)
+		}
+		sleepContext(ctx, conflictPause<<(n-1))
+	}
+}
+
+// lockFile waits until no other change of a file is in progress, and repairs the
+// root first if necessary.
+func (w *Writer) lockFile(ctx context.Context, path string) (release func(), err error) {
+	unlock, err := w.locks.acquire(ctx, "file "+path)
+	if err != nil {
+		return nil, err
+	}
+	for w.repair.RLock(); !w.repaired; w.repair.RLock() {
+		w.repair.RUnlock()
+		if err := w.repairOnce(ctx); err != nil {
+			unlock()
+			return nil, err
+		}
+	}
+	return func() { w.repair.RUnlock(); unlock() }, nil
+}
+
+// attempt makes a change once. If another program saves the file meanwhile, the
+// error is errConcurrentSave.
+func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
+	for _, l := range w.leftoversOf(c.Path) { // of attempts that failed
+		if l.record.Path == c.Path {
+			if err := w.decide(l); err != nil {
+				return Written{}, err
 			}
 		}
 	}
-	step, err := w.Vault.steps.begin()
-	if err != nil {
-		<-w.semaphore
-		return none, rootError(w.Vault.Dir, err)
+	t := &transaction{Writer: w, change: c}
+	defer t.close()
+	err := t.read(ctx)
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || c.to != "") {
+		return Written{}, err
 	}
-	w.step = step
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() { <-w.semaphore }()
-		defer func() { w.Vault.steps.end(w.step) }()
-		result, err = do()
-	}()
-	if !w.Vault.waitEnded(ended) {
-		return none, rootError(w.Vault.Dir, errNoResponse)
+	var refusal error
+	if t.old != nil {
+		refusal = w.checkWritable(t.old)
 	}
-	return result, err
+	t.data, err = w.runEdit(c, t.old)
+	remove := errors.Is(err, ErrRemove)
+	switch {
+	case remove && t.old == nil:
+		return Written{}, nil
+	case err != nil && !remove:
+		return Written{}, cmp.Or(refusal, err)
+	case c.to == "" && !remove && (t.data == nil || t.old != nil && bytes.Equal(t.data, t.old.Data)):
+		return Written{}, nil
+	case refusal != nil:
+		return Written{}, refusal
+	}
+	if c.to != "" {
+		t.data = nil
+	}
+	if err := w.checkContent(c.Path, t.data); err != nil {
+		return Written{}, err
+	}
+	if t.old != nil {
+		t.external = w.lastExternalChange(t.old)
+	}
+	if err := w.Vault.runStep(func() error { return w.checkIdle(c, t.external) }); err != nil {
+		return Written{}, err
+	}
+	if c.Check != nil {
+		release, err := c.Check()
+		if release != nil {
+			defer release()
+		}
+		if err != nil {
+			return Written{}, err
+		}
+	}
+	return t.commit()
 }
 
-func (w *Writer) init() {
-	w.once.Do(func() {
-		w.semaphore, w.wake = make(chan struct{}, 1), make(chan struct{}, 1)
-		w.ownVersions, w.seen = make(map[string]ownVersion), make(map[string]seenStamp)
-		w.writeTimes, w.pausedUntil = make(map[string][]time.Time), make(map[string]time.Time)
-		w.counts.waiting, w.counts.refused = make(map[string]unwritten), make(map[string]unwritten)
-		w.counts.conflictCopies = make(map[string]bool)
-	})
+// runEdit calls Edit. It recovers from panics: the daemon would meet the same
+// file, and so the same panic, again and again.
+func (w *Writer) runEdit(c *Change, old *source) (data []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", v, "stack",
+				string(debug.Stack()))
+			data, err = nil, errPanic
+		}
+	}()
+	if old == nil {
+		return c.Edit(nil)
+	}
+	if c.Edit != nil {
+		data, err = c.Edit(&old.File)
+	}
+	changed := data != nil && !bytes.Equal(data, old.Data)
+	_, copied := memory.CopyOf(c.Path)
+	switch {
+	case hashOf(old.Data) != old.hash:
+		return nil, errInputModified
+	case err == nil && changed && c.to != "":
+		return nil, errors.New("a move must not change the content")
+	case err == nil && changed && copied && !c.copies:
+		return nil, &RefusedError{c.Path, "a conflict copy is never changed; run `memwatchd conflicts merge`"}
+	}
+	return data, err
 }
+
+// Errors of a faulty change. Only the change fails; the daemon continues.
+var (
+	errPanic         = errors.New("internal error, described in the log of the daemon; please report this bug")
+	errInputModified = errors.New("internal error: the change modified its input; please report this bug")
+)
 
 // runSyscall makes one system call that affects memory files, and repeats it if a
 // signal interrupts it. The error starts with the purpose of the call.
 func (w *Writer) runSyscall(what string, do func() error) error {
-	w.Vault.steps.next(w.step)
 	if w.fault != nil {
 		real := do
 		do = func() error { return w.fault(what, real) }
 	}
-	err := do()
+	err := w.Vault.runStep(do)
 	for errors.Is(err, unix.EINTR) {
-		err = do()
+		err = w.Vault.runStep(do)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -252,11 +351,14 @@ func (w *Writer) runSyscall(what string, do func() error) error {
 
 // recordOwnVersion records the version about to be written, and returns a function that
 // reverts this.
-func (w *Writer) recordOwnVersion(path string, hash [32]byte, foreign time.Time) (undo func()) {
+func (w *Writer) recordOwnVersion(path string, hash [32]byte, external time.Time) (undo func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, had := w.ownVersions[path]
-	w.ownVersions[path] = ownVersion{hash, foreign}
+	if w.ownVersions == nil {
+		w.ownVersions = make(map[string]ownVersion)
+	}
+	w.ownVersions[path] = ownVersion{hash, external}
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -324,17 +426,16 @@ type Change struct {
 	// the result [ErrRemove] removes the file, and Write returns any other
 	// error.
 	//
-	// Edit is called before the change waits for other files' changes, and
-	// again for each version that others save meanwhile, so it must depend on
-	// old only. It must not modify old or call the [Writer].
+	// Edit is called again for each version that others save meanwhile, so it
+	// must depend on old only. It must not modify old or call the [Writer].
 	Edit func(old *File) ([]byte, error)
-	// Check, if not nil, is called after Edit, while no other change is made.
-	// An error stops the change. Check must be quick, because it blocks all
-	// other changes, and must not call the Writer.
-	Check func() error
+	// Check, if not nil, is called after Edit. An error stops the change. release,
+	// if not nil, is called once the change is made or has failed.
+	Check func() (release func(), err error)
 
-	program  program       // that requests the change
-	prepared *preparedEdit // nil if Edit has not been called yet
+	program program // that requests the change
+	to      string  // the new path of a moved file
+	copies  bool    // Path is a conflict copy, which only forget changes
 }
 
 // Written is the result of a change.

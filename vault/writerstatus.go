@@ -2,7 +2,6 @@ package vault
 
 import (
 	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -23,10 +22,6 @@ type WriterStatus struct {
 	// cannot be changed in their present state, both by path. A file leaves the
 	// lists when any program changes it, or when no change is needed any more.
 	Waiting, Refused []memory.Skipped
-	// ConflictCopies lists files that contain a saved version superseded by a
-	// later save. The user must compare and remove them; [Writer.Run] drops
-	// removed ones within a minute or so.
-	ConflictCopies []string
 }
 
 // counts are the data of a WriterStatus.
@@ -34,7 +29,6 @@ type counts struct {
 	applied, lostRaces int
 	unable             string
 	waiting, refused   map[string]unwritten
-	conflictCopies     map[string]bool
 }
 
 type unwritten struct {
@@ -50,7 +44,6 @@ const waitingExpiry = time.Minute
 
 // Status returns the state of the writer. It does not wait for the disk.
 func (w *Writer) Status() WriterStatus {
-	w.init()
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +53,6 @@ func (w *Writer) Status() WriterStatus {
 	return WriterStatus{
 		Unable: c.unable, Applied: c.applied, LostRaces: c.lostRaces,
 		Waiting: sortUnwritten(c.waiting), Refused: sortUnwritten(c.refused),
-		ConflictCopies: slices.Sorted(maps.Keys(c.conflictCopies)),
 	}
 }
 
@@ -79,6 +71,9 @@ func (w *Writer) recordOutcome(path string, written Written, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &w.counts
+	if c.waiting == nil {
+		c.waiting, c.refused = make(map[string]unwritten), make(map[string]unwritten)
+	}
 	times := c.waiting[path].times + 1
 	delete(c.waiting, path)
 	switch {
@@ -113,27 +108,6 @@ func (w *Writer) countLostRace(path string) {
 	defer w.mu.Unlock()
 	w.counts.lostRaces++
 	w.logger().Debug("another program saved the file first", "path", path)
-}
-
-// addConflictCopy adds a file to the list of those that the user must resolve.
-func (w *Writer) addConflictCopy(path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts.conflictCopies[path] = true
-	w.logger().Warn("saved copy left after concurrent saves, compare it with the file, then remove "+
-		"the copy", "path", path)
-}
-
-// dropRemovedCopies drops the conflict copies that the user has removed.
-func (w *Writer) dropRemovedCopies() {
-	for _, path := range w.Status().ConflictCopies {
-		_, err := w.Vault.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrRoot) {
-			w.mu.Lock()
-			delete(w.counts.conflictCopies, path)
-			w.mu.Unlock()
-		}
-	}
 }
 
 func sortUnwritten(from map[string]unwritten) []memory.Skipped {

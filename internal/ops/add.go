@@ -90,11 +90,12 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			}
 			return data, nil
 		},
-		Check: func() error {
-			if claims {
-				return m.checkDirClaims(after.Place, after.Claim)
+		Check: func() (release func(), err error) {
+			if !claims {
+				return nil, nil
 			}
-			return nil
+			m.claims.Lock() // of one directory, only one claim is made
+			return m.claims.Unlock, m.checkDirClaims(after.Place, after.Claim)
 		},
 	})
 	_, refused := errors.AsType[*vault.RefusedError](err)

@@ -142,7 +142,7 @@ func TestForgetOwnTextOnly(t *testing.T) {
 		}
 	}
 	edit("owner", "- the owner's\n", owners)
-	saved := filepath.Join(d.dir, "2026-02-05", "cli.md.kept-0hxj0001")
+	saved := filepath.Join(d.dir, "2026-02-05", "cli.conflict-copy-0hxj0001.md")
 	checkError(t, os.WriteFile(saved, []byte(mine+rest+owners), 0o600))
 	c := d.callAs(t, "acct:42", "private")
 	ids, token := d.list(t, c, quark)

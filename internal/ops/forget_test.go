@@ -135,7 +135,7 @@ func TestForgetProblemOfOthers(t *testing.T) {
 // removed from a copy kept beside a file, unless every entry with the text was
 // chosen.
 func TestForgetLeavesUnchosen(t *testing.T) {
-	const kept = "MEMORY.md.kept-0abc0000"
+	const kept = "MEMORY.conflict-copy-0abc0000.md"
 	for _, test := range []struct {
 		chosen int
 		want   string
@@ -154,7 +154,7 @@ func TestForgetLeavesUnchosen(t *testing.T) {
 // TestForgetLines checks that only the lines with a text are removed from the versions of a file
 // beside it.
 func TestForgetLines(t *testing.T) {
-	const kept = "people.md.kept-0abc0000"
+	const kept = "people.conflict-copy-0abc0000.md"
 	d, c := newForgetCase(t, map[string]string{"people.md": "Ann: secret\nBob: 2\nCarl: another secret\n"})
 	checkError(t, os.WriteFile(filepath.Join(d.dir, kept), []byte("Ann: secret\nBob: 3\nCarl: another secret\n"), 0o600))
 	ids, token := d.list(t, c, "secret")

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -79,6 +80,7 @@ type Writing struct {
 
 	reductions reductionQueue
 	waiting    editQueue
+	claims     sync.Mutex // held while a directory is claimed
 }
 
 // An Administration is the part of a memory for operations that erase text or maintain

@@ -81,7 +81,6 @@ export function health(section) {
       problems("Problems in files", s.problems,
         s.problem_count > (s.problems?.length ?? 0) && `${s.problem_count} in all: memwatchd check lists them.`),
       problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
-      problems("Copies to compare", s.write.kept?.map((path) => ({ path, message: "Compare the copy with the file, and remove it." }))),
       problems("Skipped", s.skipped));
   }
   run();

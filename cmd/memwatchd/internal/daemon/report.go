@@ -109,8 +109,7 @@ func listSkipped(list []memory.Skipped) []api.Skipped {
 }
 
 func (d *daemon) writeStatus() api.WriteStatus {
-	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{},
-		ConflictCopies: []string{}}
+	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{}}
 	if d.writer == nil {
 		s.Problem = "journal is unavailable, no files are changed: " + d.writerErr.Error()
 		return s
@@ -118,7 +117,6 @@ func (d *daemon) writeStatus() api.WriteStatus {
 	w := d.writer.Status()
 	s.Applied, s.LostRaces, s.Problem = w.Applied, w.LostRaces, w.Unable
 	s.Waiting, s.Refused = listSkipped(w.Waiting), listSkipped(w.Refused)
-	s.ConflictCopies = append(s.ConflictCopies, w.ConflictCopies...)
 	return s
 }
 

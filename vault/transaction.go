@@ -1,0 +1,634 @@
+package vault
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// A transaction is one attempt at a change. It creates, replaces, removes or moves
+// a file:
+//
+//	create   write the draft, name it
+//	replace  write the draft, exchange it with the file
+//	remove   give the file the temporary name
+//	move     rename the file
+//
+// The old file then has the temporary name, until [Writer.settleLater] has looked
+// at it once more.
+type transaction struct {
+	*Writer
+	change   *Change
+	entry    *dirEntry // of the file
+	target   *dirEntry // of the new path of a moved file
+	old      *source   // nil if there is no file
+	data     []byte    // the new content; nil to remove or move the file
+	made     int       // number of created directories
+	draft    fileVersion
+	record   journal.Record
+	external time.Time // when another program last changed the file
+}
+
+func (t *transaction) close() {
+	for _, s := range []*dirEntry{t.entry, t.target} {
+		if s != nil {
+			s.close()
+		}
+	}
+	if t.old != nil {
+		t.old.close()
+	}
+}
+
+// A dirEntry is the open directory of a file and the name of the file in it.
+type dirEntry struct {
+	path string
+	dir  int
+	base string
+}
+
+func (s *dirEntry) close() { unix.Close(s.dir) }
+
+// reopen returns a copy to be closed separately, or nil without a free descriptor.
+func (s *dirEntry) reopen() *dirEntry {
+	fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	return &dirEntry{s.path, fd, s.base}
+}
+
+// openParent opens the directory of a file for reading, which syncing requires.
+func (w *Writer) openParent(path string) (*dirEntry, error) {
+	parent, base := cutLast(path)
+	dir := -1
+	err := w.Vault.runStep(func() error {
+		root, err := w.Vault.openRoot()
+		if err != nil {
+			return err
+		}
+		defer unix.Close(root)
+		dir, err = openDir(root, parent, unix.O_RDONLY)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &dirEntry{path, dir, base}, nil
+}
+
+// A source is an open file that is to be changed.
+type source struct {
+	File
+	fd   int
+	stat unix.Stat_t
+	hash [32]byte
+}
+
+func (o *source) close() { unix.Close(o.fd) }
+
+// read opens and reads the file. If the content may be incomplete, the error is
+// errConcurrentSave; if there is no file, it is fs.ErrNotExist.
+func (t *transaction) read(ctx context.Context) (err error) {
+	t.entry, err = t.openParent(t.change.Path)
+	if err == nil {
+		err = t.waitPresent(ctx, t.entry, t.change.Requested)
+	}
+	if err != nil {
+		return err
+	}
+	old := &source{fd: -1}
+	err = t.Vault.runStep(func() (err error) {
+		old.fd, err = t.Vault.openFile(t.entry.dir, t.entry.base)
+		if err == nil {
+			err = unix.Fstat(old.fd, &old.stat)
+		}
+		if err == nil {
+			old.File, err = t.Vault.readAt(t.entry.dir, t.entry.base, t.entry.path)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrChanging), errors.Is(err, fs.ErrNotExist): // it was there a moment ago
+		err = errConcurrentSave
+	case err != nil:
+	case old.Unstable:
+		err = errOpen
+	case old.Stamp != stampOf(&old.stat):
+		err = errConcurrentSave
+	}
+	if err != nil {
+		unix.Close(old.fd)
+		return err
+	}
+	old.hash = hashOf(old.Data)
+	t.old = old
+	return nil
+}
+
+// waitPresent returns fs.ErrNotExist if the file is missing. If the file existed
+// until recently, waitPresent first waits, because a program may be saving it by
+// moving the old file away; for an automatic change it returns a [*WaitError]
+// instead.
+func (w *Writer) waitPresent(ctx context.Context, s *dirEntry, requested bool) error {
+	for {
+		var st unix.Stat_t
+		err := w.Vault.runStep(func() error { return fstatat(s.dir, s.base, &st) })
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		left := w.timeToDeletion(s.path)
+		switch {
+		case left <= 0:
+			return fs.ErrNotExist
+		case !requested:
+			return &WaitError{s.path, "the file is missing, possibly because of a save in progress", left}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		sleepContext(ctx, min(left, conflictPause))
+	}
+}
+
+// A new version is written next to the file as a draft, which other programs
+// ignore and may remove. Before the exchange the draft is renamed to its
+// temporary name. The file with that name may contain a person's version after
+// the exchange, so it is removed only if its content is known.
+const (
+	tempPrefix  = ".memwatchd-"
+	tempSuffix  = ".tmp"
+	draftSuffix = ".part"
+)
+
+func newTempName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) + tempSuffix }
+
+func draftNameOf(temp string) string { return strings.TrimSuffix(temp, tempSuffix) + draftSuffix }
+
+// commit makes the change. On errConcurrentSave another program saved the file,
+// and its version is in place.
+//
+// The draft and the record in the journal are durable before the file gets a new
+// name, and the new name is durable before commit returns. Whether an operation
+// that failed has changed the files all the same is decided by [Writer.resolve].
+func (t *transaction) commit() (written Written, err error) {
+	path, temp := t.change.Path, newTempName()
+	switch {
+	case t.change.to != "":
+		path, temp = t.change.to, ""
+		t.target, t.made, err = t.createParent(path)
+	case t.entry == nil:
+		t.entry, t.made, err = t.createParent(path)
+	}
+	if err != nil {
+		return Written{}, err
+	}
+	t.record = t.newRecord(temp)
+	if err = t.prepare(); err != nil {
+		return Written{}, err
+	}
+	var hash [32]byte
+	switch {
+	case t.data != nil:
+		hash = hashOf(t.data)
+	case t.change.to != "":
+		hash = t.old.hash
+	}
+	disown := t.recordOwnVersion(path, hash, t.external)
+	err = t.rename()
+	if err == nil {
+		for _, s := range []*dirEntry{t.target, t.entry} {
+			if s != nil && err == nil {
+				err = t.runSyscall("sync directory", func() error { return unix.Fsync(s.dir) })
+			}
+		}
+		if err != nil {
+			err = errors.Join(err, t.undo())
+		}
+	}
+	l := &leftover{entry: t.entry.reopen(), record: t.record, made: err == nil, decided: err == nil}
+	if failure := t.settleNow(l); err != nil && !l.made {
+		disown()
+		if failure != nil {
+			t.logger().Warn("cannot clean up after a change, retrying later", "path", path, "err", failure)
+		}
+		return Written{}, err
+	} else if err != nil {
+		t.logger().Warn("change took effect despite an error", "path", path, "err", err)
+	}
+	if !t.change.Requested {
+		t.countWrite(t.change.Path)
+	}
+	return Written{ID: t.record.ID, Changed: true}, nil
+}
+
+func (t *transaction) newRecord(temp string) journal.Record {
+	c := t.change
+	r := journal.Record{
+		Group: c.Group, Path: c.Path, To: c.to, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes, Made: t.made,
+		After: journal.Digest(t.data), New: t.data, Temp: temp, Forgotten: c.Secret,
+		Automatic: !c.Requested, Program: c.program.name, Session: c.program.session,
+	}
+	if t.old != nil {
+		r.Before, r.Old = journal.DigestOf(t.old.hash), t.old.Data
+	}
+	if c.to != "" {
+		r.After, r.New = r.Before, r.Old
+	}
+	if c.Secret {
+		r.Old, r.New = nil, nil
+	}
+	return r
+}
+
+// errJournal reports an error of the journal, not of the file.
+var errJournal = errors.New("cannot record the change in the journal")
+
+// prepare writes the draft and the record in the journal, at the same time, so
+// that the disk can sync them together. On error it leaves neither.
+func (t *transaction) prepare() error {
+	var group sync.WaitGroup
+	var recorded error
+	r := t.record
+	group.Go(func() { r, recorded = t.Journal.Begin(r) })
+	var err error
+	if t.data != nil {
+		err = t.writeDraft(draftNameOf(t.record.Temp))
+	}
+	group.Wait()
+	if recorded == nil {
+		t.record = r
+	} else {
+		recorded = fmt.Errorf("%w: %w", errJournal, recorded)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errConcurrentSave // the directory was removed
+	}
+	if err == nil && recorded == nil {
+		return nil
+	}
+	l := &leftover{entry: t.entry.reopen(), record: t.record, decided: true}
+	if failure := t.settleNow(l); failure != nil {
+		t.logger().Warn("cannot clean up after a change, retrying later", "path", t.record.Path, "err", failure)
+	}
+	return errors.Join(recorded, err)
+}
+
+// writeDraft writes the new content to a draft with the attributes of the old file
+// but new times. Without an old file, its mode is 0600.
+func (t *transaction) writeDraft(name string) error {
+	var f *os.File
+	err := t.runSyscall("create temporary file", func() error {
+		fd, err := openAt(t.entry.dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
+		if err == nil {
+			f = os.NewFile(uintptr(fd), name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for rest := t.data; len(rest) > 0 && err == nil; {
+		err = t.runSyscall("write temporary file", func() error {
+			n, err := unix.Write(int(f.Fd()), rest)
+			rest = rest[max(n, 0):]
+			return err
+		})
+	}
+	if err == nil {
+		err = t.copyMetadata(int(f.Fd()))
+	}
+	if err == nil {
+		err = t.runSyscall("sync temporary file", f.Sync)
+	}
+	if err == nil {
+		t.draft, err = readOpenVersion(int(f.Fd()))
+	}
+	return err
+}
+
+// errMetadata reports that the new file would lack attributes of the old file.
+var errMetadata = errors.New("cannot preserve owner and attributes")
+
+// copyMetadata gives a draft the owner, attributes and mode of the old file.
+// Without an old file, only the user of the process can access the draft.
+func (t *transaction) copyMetadata(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	bits := uint32(0o600) // whatever the umask and the directory's default ACL
+	if old := t.old; old != nil {
+		bits = uint32(old.stat.Mode) & 0o7777
+		var err error
+		if st.Uid != old.stat.Uid || st.Gid != old.stat.Gid {
+			err = t.runSyscall("set owner of temporary file",
+				func() error { return unix.Fchown(fd, int(old.stat.Uid), int(old.stat.Gid)) })
+		}
+		if err == nil {
+			err = t.runSyscall("copy", func() error { return copyAttributes(old.fd, fd) })
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errMetadata, err)
+		}
+	}
+	return t.runSyscall("set mode of temporary file", func() error { return unix.Fchmod(fd, bits) })
+}
+
+// rename gives the files their new names. On errConcurrentSave another program saved
+// the file, and its version is in place again, or [Writer.resolve] puts it there.
+func (t *transaction) rename() error {
+	s, temp := t.entry, t.record.Temp
+	switch {
+	case t.target != nil:
+		err := t.displace(t.target, "move", func() error { return renameNew(s.dir, s.base, t.target.dir, t.target.base) })
+		if errors.Is(err, fs.ErrExist) {
+			return &RefusedError{s.path, fmt.Sprintf("%s already exists; move one of the two files", t.target.path)}
+		}
+		return err
+	case t.old == nil:
+		err := t.runSyscall("name file", func() error { return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, s.base)) })
+		if errors.Is(err, fs.ErrExist) {
+			return errConcurrentSave
+		}
+		return err
+	}
+	aside := &dirEntry{s.path, s.dir, temp}
+	if t.data == nil {
+		return t.displace(aside, "move aside", func() error { return renameNew(s.dir, s.base, s.dir, temp) })
+	}
+	err := t.runSyscall("name temporary file", func() error { return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, temp)) })
+	if err != nil {
+		return err
+	}
+	return t.displace(aside, "exchange", func() error { return exchange(s.dir, temp, s.base) })
+}
+
+// undo reverts rename.
+func (t *transaction) undo() error {
+	s := t.entry
+	from := &dirEntry{s.path, s.dir, t.record.Temp}
+	to := s
+	name := "put back"
+	switch {
+	case t.target != nil:
+		from, name = t.target, "move back"
+	case t.old == nil:
+		from, to, name = s, from, "undo create"
+	case t.data != nil:
+		return t.putBack(s, t.record.Temp, t.draft)
+	}
+	return t.runSyscall(name, func() error { return renameNew(from.dir, from.base, to.dir, to.base) })
+}
+
+// displace calls do to give the old file the name of target, if the file is still
+// the version read, and reverts this if another program saved the file meanwhile.
+//
+// With a lease, no program can have the file open for writing during the
+// operation. A program about to open the file is blocked; displace detects this
+// before the program continues, and puts back the file that the program is
+// going to write.
+func (t *transaction) displace(target *dirEntry, what string, do func() error) error {
+	hold, err := t.leaseSource(t.old.fd)
+	if err != nil {
+		return err
+	}
+	defer hold.release()
+	now, err := t.readVersion(t.entry.dir, t.entry.base)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil || now.stamp != t.old.Stamp || now.hash != t.old.hash || !hold.held():
+		return errConcurrentSave
+	}
+	err = t.runSyscall(what, func() error { return exchangeError(do()) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return errConcurrentSave // the file was moved away
+	}
+	if err != nil {
+		return err
+	}
+	out, err := t.readVersion(target.dir, target.base)
+	if err == nil && out.sameFile(fileVersion{t.old.Stamp, t.old.hash}) && hold.held() {
+		return nil
+	}
+	// If another program has created a new file meanwhile, that file stays, and
+	// resolve decides about the moved file by its content.
+	err = errors.Join(err, t.undo())
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return errConcurrentSave
+}
+
+// ExchangeLeaseTime bounds the lease during an exchange, which takes about a
+// millisecond. A limit as short as that for reading would force the writer to
+// revert every exchange on an overloaded machine, and make every automatic change wait.
+// Tests set it before they write.
+var ExchangeLeaseTime = 300 * time.Millisecond
+
+// leaseSource takes a read lease on an open file. It returns nil where leases are
+// unavailable, and errOpen if a program has the file open for writing.
+func (w *Writer) leaseSource(fd int) (*lease, error) {
+	l, err := w.Vault.leaseFile(fd, ExchangeLeaseTime)
+	if errors.Is(err, errWriter) {
+		return nil, errOpen
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return l, nil
+}
+
+// exchangeError returns errNoExchange if err means that the file system never
+// supports the operation, and err otherwise.
+func exchangeError(err error) error {
+	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.ENOTSUP || err == unix.EOPNOTSUPP {
+		return errNoExchange
+	}
+	return err
+}
+
+// errNoExchange reports that the file system cannot exchange two files
+// atomically. No other method of replacing is safe.
+var errNoExchange = errors.New("the file system cannot exchange two files atomically, so a concurrent save could " +
+	"be lost; edit the file yourself, or move the memory to another file system")
+
+// maxPutBacks bounds the exchanges in one call of putBack. Each repetition
+// requires another save at the same instant.
+const maxPutBacks = 100
+
+// putBack exchanges the file named temp, which another program saved, with this
+// writer's version in the file's place. If the exchange replaces a version
+// other than the expected one, another program has saved the file again, and
+// putBack repeats the exchange with the newer version. On success, the file
+// named temp, if any, has an earlier version, and the caller must resolve it.
+func (w *Writer) putBack(s *dirEntry, temp string, ours fileVersion) error {
+	in := ours // the file expected at s.base
+	for range maxPutBacks {
+		// For an unreadable file, the inode is enough.
+		back, err := w.readVersion(s.dir, temp)
+		if errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		err = w.runSyscall("put back", func() error { return exchange(s.dir, temp, s.base) })
+		if errors.Is(err, fs.ErrNotExist) {
+			err = w.runSyscall("put back", func() error { return renameNew(s.dir, temp, s.dir, s.base) })
+			if err == nil {
+				return nil
+			}
+			if errors.Is(err, fs.ErrExist) {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		out, err := w.readVersion(s.dir, temp)
+		if err != nil || out.sameFile(in) {
+			return err
+		}
+		in = back
+	}
+	return fmt.Errorf("put back: %w", errConcurrentSave)
+}
+
+// A fileVersion identifies a file and its content at one moment. The hash is zero if
+// the file is not regular or not readable.
+type fileVersion struct {
+	stamp memory.Stamp
+	hash  [32]byte
+}
+
+func (l fileVersion) sameFile(other fileVersion) bool {
+	return l.stamp.Inode == other.stamp.Inode && l.hash == other.hash
+}
+
+func (l fileVersion) hasDigest(digest string) bool {
+	return l.hash != [32]byte{} && journal.DigestOf(l.hash) == digest
+}
+
+// readVersion returns the identity and hash of a file of any size.
+func (w *Writer) readVersion(dir int, base string) (l fileVersion, err error) {
+	err = w.runSyscall("stat "+base, func() error {
+		var st unix.Stat_t
+		if err := fstatat(dir, base, &st); err != nil {
+			return err
+		}
+		l.stamp = stampOf(&st)
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return nil
+		}
+		fd, err := openAt(dir, base, readOnly)
+		if err == unix.EACCES || err == unix.ELOOP {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		l, err = readOpenVersion(fd)
+		return err
+	})
+	return l, err
+}
+
+// readOpenVersion returns the identity and hash of an open file.
+func readOpenVersion(fd int) (fileVersion, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fileVersion{}, err
+	}
+	l := fileVersion{stamp: stampOf(&st)}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return l, nil
+	}
+	hash := sha256.New()
+	buf := make([]byte, min(max(st.Size, 512), 256<<10))
+	for offset := int64(0); ; {
+		n, err := retry(func() (int, error) { return unix.Pread(fd, buf, offset) })
+		if err != nil {
+			return l, err
+		}
+		if n == 0 {
+			hash.Sum(l.hash[:0])
+			return l, nil
+		}
+		hash.Write(buf[:n])
+		offset += int64(n)
+	}
+}
+
+// createParent opens the directory of a file. It creates missing directories with
+// the mode 0700 and returns their number, for [Writer.removeMade].
+func (w *Writer) createParent(path string) (s *dirEntry, made int, err error) {
+	parent, base := cutLast(path)
+	s, err = w.openParent(path)
+	if parent == "" || !errors.Is(err, fs.ErrNotExist) {
+		return s, 0, err
+	}
+	up, made, err := w.createParent(parent)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer up.close()
+	dir, err := w.makeDir(up.dir, up.base)
+	if err != nil {
+		w.removeMade(path, made+1)
+		return nil, 0, err
+	}
+	return &dirEntry{path, dir, base}, made + 1, nil
+}
+
+// removeMade removes the last n directories above a path, if they are empty.
+func (w *Writer) removeMade(path string, n int) {
+	for range n {
+		path, _ = cutLast(path)
+		up, err := w.openParent(path)
+		if err != nil {
+			continue
+		}
+		w.runSyscall("remove directory", func() error { return unix.Unlinkat(up.dir, up.base, unix.AT_REMOVEDIR) })
+		up.close()
+	}
+}
+
+// makeDir creates a directory for the user of the process only, and opens it.
+func (w *Writer) makeDir(parent int, name string) (int, error) {
+	err := w.runSyscall("make directory", func() error { return unix.Mkdirat(parent, name, 0o700) })
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return -1, err
+	}
+	created := err == nil // else another program has just created the directory
+	dir, err := openDir(parent, name, unix.O_RDONLY)
+	if err != nil || !created {
+		return dir, err
+	}
+	err = w.runSyscall("set mode of directory", func() error {
+		var st unix.Stat_t
+		if err := unix.Fstat(dir, &st); err != nil {
+			return err
+		}
+		return unix.Fchmod(dir, uint32(st.Mode)&0o7000|0o700) // the group may be inherited, its rights are not
+	})
+	if err == nil {
+		err = w.runSyscall("sync directory", func() error { return unix.Fsync(parent) })
+	}
+	if err != nil {
+		unix.Close(dir)
+		return -1, err
+	}
+	return dir, nil
+}
