@@ -139,10 +139,12 @@ cluster: ## test sharing with real servers of Weaviate
 	  -ldflags '-s -w' github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE_VERSION) && \
 	WEAVIATE=$$weaviate CLUSTER=$(CLUSTER) $(GO) test ./internal/weaviate $(E2E) -p 1 -count=1 -v -run '^TestCluster' -timeout 0
 
-lint: ## run gofmt, vet, staticcheck and go mod tidy -diff
+lint: ## run gofmt, vet, staticcheck, builds and go mod tidy -diff
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	$(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
+	GOOS=darwin $(GO) build -o /dev/null ./cmd/memwatchd
+	GOOS=windows $(GO) build -o /dev/null ./cmd/memwatchd
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	@for module in bench browser release secretrules; do \

@@ -135,6 +135,9 @@ func debianRoot(t *testing.T) string {
 		t.Skip("needs root")
 	}
 	root, err := os.MkdirTemp("", "dist-root-")
+	if err == nil {
+		err = os.Chmod(root, 0o755)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
