@@ -14,10 +14,10 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// The conformance suite of the Model Context Protocol, and the version of Node
-// that it needs.
+// The conformance suite of the Model Context Protocol, with the scenarios of revision
+// 2026-07-28, and the version of Node that it needs.
 const (
-	conformanceSuite = "@modelcontextprotocol/conformance@0.1.16"
+	conformanceSuite = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 	conformanceNode  = "node@22.23.3"
 )
 
