@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -15,55 +14,32 @@ import (
 // A graphLine is an entity or a relation of the MCP server memory, or a whole graph
 // as its tool read_graph returns it. Other versions use other names for its fields.
 type graphLine struct {
-	Type         string       `json:"type"`
-	Name         string       `json:"name"`
-	OtherName    string       `json:"entityName"`
-	ID           string       `json:"id"`
-	EntityType   string       `json:"entityType"`
-	Observations observations `json:"observations"`
-	From         string       `json:"from"`
-	To           string       `json:"to"`
-	FromID       string       `json:"from_id"`
-	ToID         string       `json:"to_id"`
-	RelationType string       `json:"relationType"`
-	OtherType    string       `json:"relation_type"`
+	Type         string        `json:"type"`
+	Name         string        `json:"name"`
+	OtherName    string        `json:"entityName"`
+	ID           string        `json:"id"`
+	EntityType   string        `json:"entityType"`
+	Observations []observation `json:"observations"`
+	From         string        `json:"from"`
+	To           string        `json:"to"`
+	FromID       string        `json:"from_id"`
+	ToID         string        `json:"to_id"`
+	RelationType string        `json:"relationType"`
+	OtherType    string        `json:"relation_type"`
 
 	Entities  []graphLine `json:"entities"`
 	Relations []graphLine `json:"relations"`
 }
 
-// Observations are the texts of an entity. Unread counts the values in which no text
-// was found.
-type observations struct {
-	texts  []string
-	unread int
-}
+// An observation is a text of an entity, or an object with its text as content. It is
+// empty if it has another form.
+type observation string
 
-// UnmarshalJSON reads a list or one value. Values are texts, numbers or objects with
-// their text as content.
-func (o *observations) UnmarshalJSON(data []byte) error {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		list = []json.RawMessage{data}
-	}
-	for _, raw := range list {
-		var of struct{ Content, Text, Observation string }
-		text := ""
-		switch c := raw[0]; {
-		case c == '"':
-			json.Unmarshal(raw, &text) // valid JSON
-		case c == '{':
-			json.Unmarshal(raw, &of) // fields of another type have no text
-			text = cmp.Or(of.Content, of.Text, of.Observation)
-		case string(raw) == "null", c == '[':
-		default:
-			text = string(raw)
-		}
-		if strings.TrimSpace(text) != "" {
-			o.texts = append(o.texts, text)
-		} else if empty := bytes.TrimSpace(bytes.Trim(raw, `"`)); len(empty) > 0 && string(raw) != "null" {
-			o.unread++
-		}
+// UnmarshalJSON never fails: the other observations are read, too.
+func (o *observation) UnmarshalJSON(data []byte) error {
+	var of struct{ Content string }
+	if json.Unmarshal(data, (*string)(o)) != nil && json.Unmarshal(data, &of) == nil {
+		*o = observation(of.Content)
 	}
 	return nil
 }
@@ -87,9 +63,16 @@ func (g *graph) add(l *graphLine) error {
 		if g.typeOf[name] == "" {
 			g.typeOf[name] = cmp.Or(l.EntityType, "entity")
 		}
-		g.facts[name] = append(g.facts[name], l.Observations.texts...)
-		if l.Observations.unread > 0 {
-			return fmt.Errorf("%s: %d of the observations have no text", name, l.Observations.unread)
+		unread := 0
+		for _, o := range l.Observations {
+			if strings.TrimSpace(string(o)) == "" {
+				unread++
+				continue
+			}
+			g.facts[name] = append(g.facts[name], string(o))
+		}
+		if unread > 0 {
+			return fmt.Errorf("%s: %d of the observations have no text", name, unread)
 		}
 	case l.Type == "relation" && from != "" && to != "":
 		g.others = append(g.others, from)
