@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -38,43 +38,31 @@ const (
 	staleAfter = 30
 )
 
-const (
-	claimHost    = "- host: "
-	claimRenewed = "- renewed: "
-)
+// claimRE matches a line of a claim file.
+var claimRE = lazyregexp.New(`(?m)^- (host|renewed): (.*?)\s*$`)
 
 // Source returns the content of the claim file, for users and other machines.
 func (c Claim) Source() []byte {
 	return fmt.Appendf(nil, `%s
 One machine runs maintenance for all machines that share this memory:
 
-%s%s
-%s%s
+- host: %s
+- renewed: %s
 
 If it does not renew this claim for %d days, another machine takes over. To
 choose a machine, set compactor.host in the configuration of all machines.
 %s
-`, memory.GeneratedOpen, claimHost, c.Host, claimRenewed, c.Renewed, staleAfter, memory.GeneratedClose)
+`, memory.GeneratedOpen, c.Host, c.Renewed, staleAfter, memory.GeneratedClose)
 }
 
 // ParseClaim parses a claim file. If a field is missing, or duplicated by a
 // merge, ParseClaim returns the zero Claim.
 func ParseClaim(src []byte) Claim {
-	var c Claim
-	for line := range bytes.Lines(src) {
-		text := strings.TrimSpace(string(line))
-		for _, f := range []struct {
-			key   string
-			value *string
-		}{{claimHost, &c.Host}, {claimRenewed, &c.Renewed}} {
-			if value, ok := strings.CutPrefix(text, f.key); ok {
-				if *f.value != "" {
-					return Claim{}
-				}
-				*f.value = value
-			}
-		}
+	fields := claimRE().FindAllStringSubmatch(string(src), -1)
+	if len(fields) != 2 || fields[0][1] != "host" || fields[1][1] != "renewed" {
+		return Claim{}
 	}
+	c := Claim{fields[0][2], fields[1][2]}
 	if c.Host == "" || c.Host != HostName(c.Host) || !memory.IsDay(c.Renewed) {
 		return Claim{}
 	}
