@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test test-long test-e2e faults soak stress conformance browser cluster lint bench fuzz eval dist dist-check clean
+.PHONY: help build install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint bench fuzz eval dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -58,8 +58,8 @@ run: build ## run the daemon on a small example memory
 	  'Change a file in example/files, and search again. Ctrl-C stops the daemon.' ''
 	@exec ./memwatchd serve --config $(EXAMPLE) --dir example/files
 
-# Lists the skipped tests at the end, with the reason.
-TEST = $(GO) run $(GOTESTSUM) --format pkgname --
+# Lists the skipped tests at the end, with the reason. make lint runs go vet.
+TEST = $(GO) run $(GOTESTSUM) --format pkgname -- -vet=off
 
 E2E = ./cmd/memwatchd/internal/e2e
 RUN = $(TEST) -p 4 -parallel 8 -timeout 40m
@@ -88,6 +88,8 @@ test-long:
 
 test-e2e:
 	$(RUN) -parallel 16 -skip '^TestRace' $(E2E)
+
+test-release: ## test the release, which compiles the program without caches
 	cd tools/release && $(TEST) ./...
 
 # LONG write many files: in memory, if it has room for them.

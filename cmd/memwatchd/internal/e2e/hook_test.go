@@ -262,10 +262,10 @@ func TestHookInput(t *testing.T) {
 	l.hook("prompt", r) // the end of the object is enough
 }
 
-// TestRaceHookDaemon checks that a hook exits with status 0 and prints nothing, or what
+// TestHookDaemon checks that a hook exits with status 0 and prints nothing, or what
 // waits to be saved, while the daemon is missing, stopped, slow or another program, without
 // waiting for an answer.
-func TestRaceHookDaemon(t *testing.T) {
+func TestHookDaemon(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
 	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")

@@ -102,9 +102,9 @@ func useTool(t *testing.T, session *sdk.ClientSession, u use) (text string, resu
 	return text, result
 }
 
-// TestRaceLiveEveryTool checks that an agent uses every tool over a bridge, and its
+// TestLiveEveryTool checks that an agent uses every tool over a bridge, and its
 // writes are in the files.
-func TestRaceLiveEveryTool(t *testing.T) {
+func TestLiveEveryTool(t *testing.T) {
 	t.Parallel()
 	l := startAgents(t)
 	session := l.bridge(t, "--tools", "all")
@@ -167,9 +167,9 @@ func (l *live) forgetFirst(t *testing.T, session *sdk.ClientSession, listed *sdk
 	}
 }
 
-// TestRaceLiveBridgeSurvivesRestart checks that if the daemon restarts during a
+// TestLiveBridgeSurvivesRestart checks that if the daemon restarts during a
 // session, even after a kill, the agent loses only the requests made meanwhile.
-func TestRaceLiveBridgeSurvivesRestart(t *testing.T) {
+func TestLiveBridgeSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	l := startAgents(t)
 	session := l.bridge(t)
