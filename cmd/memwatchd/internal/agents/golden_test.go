@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite what is expected in testdata")
@@ -125,9 +127,7 @@ func golden(t *testing.T, file string) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(file, txtar.Format(&got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, txtar.Format(&got), 0o644))
 		return
 	}
 	if diff := cmp.Diff(string(txtar.Format(archive)), string(txtar.Format(&got))); diff != "" {

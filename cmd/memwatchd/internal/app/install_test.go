@@ -11,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestInstalledCommandsAreThere checks that each command that is installed for
@@ -64,9 +65,7 @@ func TestEveryHookIsInstalled(t *testing.T) {
 	var settings struct {
 		Hooks map[string][]struct{ Hooks []struct{ Command string } }
 	}
-	if err := json.Unmarshal(data, &settings); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(data, &settings))
 	got, want := map[string]string{}, map[string]string{}
 	for event, groups := range settings.Hooks {
 		got[event] = groups[0].Hooks[0].Command

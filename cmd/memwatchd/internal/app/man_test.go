@@ -14,15 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // manualOf returns the pages of a build by name.
 func manualOf(t *testing.T, b build.Info) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := writeManual(NewRoot(io.Discard, io.Discard), b, dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, writeManual(NewRoot(io.Discard, io.Discard), b, dir))
 	paths, err := filepath.Glob(filepath.Join(dir, "man?", "*"))
 	if err != nil {
 		t.Fatal(err)

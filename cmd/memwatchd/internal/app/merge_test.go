@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestMergeFilesMarks checks that the merge driver writes both values of a key of the
@@ -25,9 +27,7 @@ func TestMergeFilesMarks(t *testing.T) {
 			base = "base"
 		}
 		for name, text := range map[string]string{"base": c.base, "ours": c.ours, "theirs": c.theirs} {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(name, []byte(text), 0o600))
 		}
 		if err := mergeFiles(base, "ours", "theirs", "notes/a.md"); err == nil {
 			t.Error("no error")
@@ -45,15 +45,9 @@ func TestOverwrite(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.md"), filepath.Join(dir, "link.md")
-	if err := os.WriteFile(file, []byte("before"), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("a.md", link); err != nil {
-		t.Fatal(err)
-	}
-	if err := overwrite(link, []byte("after")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte("before"), 0o640))
+	testkit.Must(t, os.Symlink("a.md", link))
+	testkit.Must(t, overwrite(link, []byte("after")))
 	wantOnly := func(want string) {
 		t.Helper()
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -85,13 +79,9 @@ const limitedEnv = "MEMWATCHD_TEST_OVERWRITE"
 
 func overwriteLimited(t *testing.T, file string) {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &limit))
 	limit.Cur = 64
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
 	if err := overwrite(file, []byte(strings.Repeat("long\n", 100))); err == nil {
 		t.Error("no error")
 	}

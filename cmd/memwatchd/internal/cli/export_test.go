@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // Files whose names are equal, or differ in case only, are all exported.
@@ -23,16 +24,12 @@ func TestExportEqualNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range files {
-			if err := e.Add(&files[i]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, e.Add(&files[i]))
 		}
 		if err := e.Add(&api.ExportFile{Path: "../x.md"}); err == nil {
 			t.Error("a path outside was written")
 		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, e.Close())
 	}
 	written, err := zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
 	if err != nil {

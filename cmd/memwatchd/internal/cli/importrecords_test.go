@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestKeepInvalid keeps lines, also where another user has put a link to a file of the
@@ -12,9 +14,7 @@ func TestKeepInvalid(t *testing.T) {
 	dir := t.TempDir()
 	own, file := filepath.Join(dir, "own"), filepath.Join(dir, "a.jsonl")
 	for range 2 {
-		if err := keepInvalid(file, []byte("bad\n")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, keepInvalid(file, []byte("bad\n")))
 	}
 	if err := keepInvalid(file, []byte("worse\n")); err == nil {
 		t.Error("other lines are replaced")

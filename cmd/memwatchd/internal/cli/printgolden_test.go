@@ -18,6 +18,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -102,9 +103,7 @@ func TestPrintsNothingHostile(t *testing.T) {
 				t.Fatalf("no answer: %v", err)
 			}
 			var answer any
-			if err := json.Unmarshal(a.Files[0].Data, &answer); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, json.Unmarshal(a.Files[0].Data, &answer))
 			text, err := json.Marshal(injectSequences(answer))
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestBelowRoot checks that each shown form of a place can be typed as a path,
@@ -14,16 +16,10 @@ func TestBelowRoot(t *testing.T) {
 	root := filepath.Join(home, "root")
 	for _, name := range []string{"root/notes/a.md", "root/notes/odd:12", "root/a.md", "root/notes/sub/a.md", "outside.md"} {
 		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.Must(t, os.WriteFile(path, nil, 0o644))
 	}
-	if err := os.Symlink(root, filepath.Join(home, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(root, filepath.Join(home, "link")))
 	for _, tt := range []struct{ in, typed, want string }{
 		{"", "notes/a.md", "notes/a.md"},
 		{"", "root/notes/a.md", "notes/a.md"},
@@ -65,14 +61,10 @@ func TestBelowRoot(t *testing.T) {
 func TestBelowFolder(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"m/a", "v/a", "x"} {
-		if err := os.MkdirAll(filepath.Join(home, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(home, name), 0o755))
 	}
 	for link, to := range map[string]string{"l": "m", "x/m": "m", "x/v": "v"} {
-		if err := os.Symlink(filepath.Join(home, to), filepath.Join(home, link)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(filepath.Join(home, to), filepath.Join(home, link)))
 	}
 	root := &Root{Dir: filepath.Join(home, "m"), Folders: map[string]string{
 		"vault:": filepath.Join(home, "v"), "link:": filepath.Join(home, "l"), "gone:": filepath.Join(home, "gone")},

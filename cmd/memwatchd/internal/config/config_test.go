@@ -10,6 +10,8 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 var Update = flag.Bool("update", false, "write golden files anew")
@@ -27,9 +29,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *Update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(path)
 	if err != nil {
@@ -39,9 +39,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 		t.Errorf("config.example.yaml is not what the keys say; run go test ./cmd/memwatchd -update (-want +got):\n%s", diff)
 	}
 	var read Config
-	if err := read.ReadYAML(path, got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, read.ReadYAML(path, got))
 	if diff := keyDiff(Default(), &read); diff != "" {
 		t.Errorf("reading the example does not give the defaults (-want +got):\n%s", diff)
 	}
@@ -53,9 +51,7 @@ func TestFormatYAMLLists(t *testing.T) {
 	const text = "memory:\n  roots: [{name: vault, path: /v}]\nprojects: [{dir: /p, name: shop}]\n" +
 		"compactor:\n  limits: [{path: MEMORY.md}]\nipc:\n  server_uids: [1, 2]\n  listeners: [{path: /s}]\n"
 	want := Default()
-	if err := want.ReadYAML("want", []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, want.ReadYAML("want", []byte(text)))
 	printed, err := FormatYAML(want, "")
 	if err != nil {
 		t.Fatal(err)
@@ -124,9 +120,7 @@ func TestConfigErrors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(file, []byte(test.yaml), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(file, []byte(test.yaml), 0o600))
 			_, err := Load(Flags{File: file}, []string{test.env})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want one with %q", err, test.want)
@@ -140,9 +134,7 @@ func TestConfigErrors(t *testing.T) {
 func TestConfigPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "name: file\nmemory: {dir: /file, short_term_days: 3, users: one}\nwatch: {ignore: [a, b]}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	env := []string{"MEMWATCHD_NAME=env", "MEMWATCHD_MEMORY_SHORT_TERM_DAYS=5", "MEMWATCHD_WATCH_IGNORE=c, d", "PATH=x"}
 	c, err := Load(Flags{File: file, Dir: "/flag"}, env)
 	if err != nil {
@@ -166,12 +158,8 @@ state: {dir: state}
 ipc: {listeners: [{path: ./s}, {address: "127.0.0.1:1", subject: a, token_file: t}]}
 projects: [{name: p, dir: /p}, {name: q, dir: q}]
 `
-	if err := os.WriteFile(filepath.Join(base, "t"), []byte(strings.Repeat("x", 64)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(base, "t"), []byte(strings.Repeat("x", 64)), 0o600))
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_INDEX_DIR=index"})
 	if err != nil {
 		t.Fatal(err)
@@ -231,9 +219,7 @@ func TestAliases(t *testing.T) {
 func TestRemovedKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "watch: {settle: 1s, ignore: [x]}\nshare: {weaviate: {timeout: 9s, prefix: P}}\nipc:\n  drain: [odd]\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_IPC_MAX_REQUEST=9"})
 	if err != nil {
 		t.Fatal(err)
@@ -259,9 +245,7 @@ func TestFindName(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	xdg.Reload()
 	dir := filepath.Join(xdg.ConfigHome, "memwatchd")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for name, text := range map[string]string{
 		"work.yaml": "memory: {dir: /work, dirr: /}\n", // selected by its base name
@@ -270,9 +254,7 @@ func TestFindName(t *testing.T) {
 		"y.yml":     "bogus: 1\n",
 		"z.yml":     "name: [\n",
 	} {
-		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file(name), []byte(text), 0o600))
 	}
 	bogus := "MEMWATCHD_BOGUS=1"
 	for _, test := range []struct {

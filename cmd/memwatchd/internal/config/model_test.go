@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestModelConfig checks the accepted values of llm.endpoint and their
@@ -55,15 +57,11 @@ func TestReadKey(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Mkfifo(pipe, 0o600))
 	for _, test := range []struct{ name, path, want, problem string }{
 		{"a key", write("a", "sk-1\n", 0o600), "sk-1", ""},
 		{"read only", write("b", " sk-2 ", 0o400), "sk-2", ""},

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 func TestProject(t *testing.T) {
 	home := t.TempDir()
 	mkdir := func(path string) string {
 		path = filepath.Join(home, path)
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(path, 0o700))
 		return path
 	}
 	for _, dir := range []string{"src/Shop/.git", "src/Shop/web/cart", "src/c++ 练习/.git", "src/123/.git", "plain/below",
@@ -35,19 +35,13 @@ func TestProject(t *testing.T) {
 		"far/from/.git":            "gitdir: " + home + "/bare.git/worktrees/from",
 		"moved/.git":               "gitdir: /elsewhere/store/moved\n",
 	} {
-		if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(home, path), []byte(text), 0o600))
 	}
 	c := Default()
 	c.Memory.Dir = filepath.Join(home, "memory")
 	text := "projects:\n- {dir: " + home + "/work, name: Day Job}\n- {dir: " + home + "/work/blog, path: 'notes/blog/**'}\n"
-	if err := c.ReadYAML("x.yaml", []byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.ReadYAML("x.yaml", []byte(text)))
+	testkit.Must(t, c.Finish())
 	for dir, want := range map[string]string{
 		"src/Shop": "shop", "src/Shop/web/cart": "shop", "src/c++ 练习": "c-练习", "src/123": "", "plain/below": "",
 		"memory/2026-02-04": "", "src/tree": "shop", "src/sub": "sub", "src/gone": "",

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 func TestRootFiles(t *testing.T) {
@@ -23,9 +25,7 @@ func TestRootFiles(t *testing.T) {
 			"shop/src shop/.git shop/memory/x shop/.claude/agents"},
 	} {
 		c.root.Name, c.root.Path = "x", "/x"
-		if err := c.root.finish("owner"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.root.finish("owner"))
 		skipped := func(file string) bool {
 			for i := range file {
 				if file[i] == '/' && c.root.SkipDir(file[:i]) != "" {
@@ -57,9 +57,7 @@ func TestRootFiles(t *testing.T) {
 func TestClaudeProject(t *testing.T) {
 	base := t.TempDir()
 	for _, dir := range []string{"src/web-shop", "src/web", "src/my.blog"} {
-		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(base, dir), 0o700))
 	}
 	slug := regexp.MustCompile("[^A-Za-z0-9]").ReplaceAllString(base, "-")
 	for dir, want := range map[string]string{

@@ -16,7 +16,6 @@ import (
 // subject read access to the text of others: neither by making a directory its
 // own, nor by writing where other subjects' files are read.
 func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	private := map[string]string{
 		"proj/memory/2026-01-01.md": "- zorb one\n", "proj/memory/plan.md": "- zorb two\n", "proj/USER.md": "- zorb three\n", "proj/SOUL.md": "- zorb four\n",
@@ -72,7 +71,6 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 // marker names another subject's file reveals neither the content nor the
 // existence of that file.
 func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
-	isolateHome(t)
 	for _, from := range []string{"_longterms/alice/_index.md", "MEMORY.md"} {
 		archived := "- zorb <!-- id=k1 from=" + from + " section=A archived=2026-01-01T00:00:00Z -->\n"
 		answers := map[string]string{}
@@ -83,9 +81,7 @@ func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
 			files["_longterms/bob/_archive/2026-01.md"] = archived
 			writeTree(t, root, files, time.Now().Add(-time.Hour))
 			if name == "linked" {
-				if err := os.Link(filepath.Join(root, from), filepath.Join(root, "other.txt")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.Link(filepath.Join(root, from), filepath.Join(root, "other.txt")))
 			}
 			g := startTarget(t, root, nil)
 			status, body := g.sendRequest(t, g.dial("s"), "restore", object{"id": "_longterms/bob/_archive/2026-01.md#k1", "subject": "bob", "context": "private"})

@@ -12,7 +12,6 @@ import (
 // TestCopiesOfPrivateFiles checks that a conflict copy reveals nothing that its
 // file restricts: whatever the copy says about itself, in whatever directory.
 func TestCopiesOfPrivateFiles(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	const suffix = ".sync-conflict-20260205-120000-ABCDEFG.md"
 	front := func(lines string) string { return "---\n" + lines + "\n---\n" }

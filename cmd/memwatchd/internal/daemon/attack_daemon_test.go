@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ type target struct {
 	root   string
 	base   string // directory of everything else: short, because sockets are in it
 	daemon *daemon
-	log    logBuffer
+	log    testkit.Output
 
 	beforeRun func(*daemon) // called before the daemon runs, if not nil
 	panics    bool          // the test makes the daemon panic and recover
@@ -38,26 +37,20 @@ type target struct {
 	stop func() error
 }
 
-// isolateHome keeps the files that daemons write outside their configured
-// directories out of the home of the user who runs the tests.
-func isolateHome(t testing.TB) {
-	t.Helper()
-	home := t.TempDir()
-	for name, sub := range map[string]string{
-		"XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_CONFIG_HOME": "config", "XDG_RUNTIME_DIR": "run",
-	} {
-		before, had := os.LookupEnv(name)
-		os.Setenv(name, filepath.Join(home, sub))
-		t.Cleanup(func() {
-			if had {
-				os.Setenv(name, before)
-			} else {
-				os.Unsetenv(name)
-			}
-			xdg.Reload()
-		})
+// TestMain keeps the files that daemons write outside their configured directories out
+// of the home of the user who runs the tests.
+func TestMain(m *testing.M) {
+	home, err := os.MkdirTemp("", "daemon")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"STATE_HOME", "CACHE_HOME", "CONFIG_HOME", "RUNTIME_DIR"} {
+		os.Setenv("XDG_"+name, filepath.Join(home, name))
 	}
 	xdg.Reload()
+	code := m.Run()
+	os.RemoveAll(home)
+	os.Exit(code)
 }
 
 // shortDir returns a directory whose path leaves room for a socket's name.
@@ -78,6 +71,15 @@ func startTarget(t testing.TB, root string, configure func(*config.Config, strin
 	g := openTarget(t, root, configure)
 	g.waitComplete()
 	return g
+}
+
+// serveTree runs a daemon on a directory with files of an hour ago, and waits until its
+// index is complete.
+func serveTree(t testing.TB, files map[string]string, configure func(*config.Config, string)) *target {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "m")
+	writeTree(t, root, files, time.Now().Add(-time.Hour))
+	return startTarget(t, root, configure)
 }
 
 // publicDays makes daily notes and sessions that set no visibility public.
@@ -104,9 +106,7 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 	if configure != nil {
 		configure(c, g.base)
 	}
-	if err := c.Finish(); err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.Must(g.t, c.Finish())
 	s := &reloader{stderr: &g.log}
 	d, err := openDaemon(c, slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
@@ -226,35 +226,10 @@ func writeTree(t testing.TB, root string, files map[string]string, when time.Tim
 	t.Helper()
 	for path, text := range files {
 		name := filepath.Join(root, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(name, when, when); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
+		testkit.Must(t, os.Chtimes(name, when, when))
 	}
-}
-
-// A logBuffer holds the output of a daemon's log.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // echoedWords matches the fields of an answer that repeat words of the query.

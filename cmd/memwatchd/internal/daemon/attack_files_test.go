@@ -68,7 +68,6 @@ func tooLong(path string) int {
 
 // below the root by their own names.
 func TestLinksAndOddFiles(t *testing.T) {
-	isolateHome(t)
 	dir := t.TempDir()
 	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
 	writeTree(t, root, map[string]string{"2026-02-04/s.md": "- tea\n", "MEMORY.md": "- private tea\n"}, time.Now().Add(-time.Hour))
@@ -76,12 +75,8 @@ func TestLinksAndOddFiles(t *testing.T) {
 	link := func(to, name string) {
 		t.Helper()
 		name = filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.Must(t, os.Symlink(to, name))
 	}
 	link(filepath.Join(outside, "s.md"), "2026-02-04/absolute.md")
 	link("../../outside/s.md", "2026-02-04/relative.md")
@@ -95,12 +90,8 @@ func TestLinksAndOddFiles(t *testing.T) {
 	link("../MEMORY.md", "2026-02-04/inner.md") // would make private text public
 	link("notes", "2026-02-06")
 	link(outside, "_longterms")
-	if err := syscall.Mkfifo(filepath.Join(root, "2026-02-04/fifo.md"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(root, "2026-02-04/dir.md"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Mkfifo(filepath.Join(root, "2026-02-04/fifo.md"), 0o644))
+	testkit.Must(t, os.Mkdir(filepath.Join(root, "2026-02-04/dir.md"), 0o755))
 	socket, err := ipc.Endpoint{Path: filepath.Join(shortDir(t), "x.md")}.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -136,12 +127,8 @@ func TestLinksAndOddFiles(t *testing.T) {
 	}
 	// A hard link to a file outside is a file like any other: a user with write
 	// access to the memory put it there.
-	if err := os.WriteFile(filepath.Join(outside, "shared.md"), []byte("- zorbshared\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(filepath.Join(outside, "shared.md"), filepath.Join(root, "2026-02-04/hard.md")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(outside, "shared.md"), []byte("- zorbshared\n"), 0o644))
+	testkit.Must(t, os.Link(filepath.Join(outside, "shared.md"), filepath.Join(root, "2026-02-04/hard.md")))
 	if body := g.mustSend(t, c, "search", object{"query": "zorbshared"}); !strings.Contains(body, "hard.md") {
 		t.Errorf("a hard link is not read: %s", body)
 	}
@@ -150,7 +137,6 @@ func TestLinksAndOddFiles(t *testing.T) {
 // TestLinksSwappedIn checks that a file, or a directory on its path, that
 // becomes a link between any two checks is never followed.
 func TestLinksSwappedIn(t *testing.T) {
-	isolateHome(t)
 	dir := t.TempDir()
 	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
 	writeTree(t, root, map[string]string{"2026-02-04/s.md": "- tea\n", "2026-02-05/s.md": "- tea\n", "a/b/c.md": "- tea <!-- visibility=public_ok -->\n"}, time.Now().Add(-time.Hour))
@@ -207,7 +193,6 @@ func TestLinksSwappedIn(t *testing.T) {
 // TestVisibilityFlips checks that when a file's visibility changes, its text
 // disappears from every answer at once, or appears in it.
 func TestVisibilityFlips(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	now := testkit.DaysAgo(0)
 	open := "---\nsummary: the zorbword story\ntags: [zorbtag]\n---\n\n## Tasks\n\n- [ ] zorbtask [to](MEMORY.md) <!-- id=zorbid -->\n- zorbword #zorbtag\n"
@@ -234,9 +219,7 @@ func TestVisibilityFlips(t *testing.T) {
 	}
 	replace := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for i, closed := range []string{
 		strings.Replace(open, "---\n\n##", "visibility: private_only\n---\n\n##", 1),
@@ -270,21 +253,15 @@ func TestVisibilityFlips(t *testing.T) {
 			if _, err := f.WriteAt([]byte(strings.Replace(open, "public_ok", v, 1)), 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chtimes(name, when, when); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, f.Close())
+			testkit.Must(t, os.Chtimes(name, when, when))
 			if body := told(); strings.Contains(withoutEcho(body), "zorb") != (v == "public_ok") {
 				t.Fatalf("%d: it is %s, and told:\n%s", i, v, body)
 			}
 		}
 	}
 	// Deleted here, and at the new path the owner's.
-	if err := os.Rename(name, filepath.Join(root, "MEMORY.md")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(name, filepath.Join(root, "MEMORY.md")))
 	waitUntil(t, "a file that has gone is told of no more", func() bool {
 		body := told()
 		return !strings.Contains(strings.ReplaceAll(body, "MEMORY.md", ""), "/s.md#")
@@ -294,15 +271,12 @@ func TestVisibilityFlips(t *testing.T) {
 // TestWrittenSlowly checks that while a file is being written, only its owner
 // may see its new text.
 func TestWrittenSlowly(t *testing.T) {
-	isolateHome(t)
-	root := filepath.Join(t.TempDir(), "m")
-	writeTree(t, root, map[string]string{"2026-02-04/a.md": "- tea\n"}, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, func(c *config.Config, base string) {
+	g := serveTree(t, map[string]string{"2026-02-04/a.md": "- tea\n"}, func(c *config.Config, base string) {
 		publicDays(c, base)
 		c.Tuning.MaxWait = 100 * time.Millisecond
 	})
 	c := g.dial("s")
-	f, err := os.Create(filepath.Join(root, "2026-02-04/new.md"))
+	f, err := os.Create(filepath.Join(g.root, "2026-02-04/new.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,16 +302,13 @@ func TestWrittenSlowly(t *testing.T) {
 	if seen(public) {
 		t.Error("half of a file is public")
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.Close())
 	waitUntil(t, "the whole of it is public", func() bool { return seen(public) })
 }
 
 // TestNothingIsInjected checks that control characters in a name or a text
 // reach terminals and logs only in escaped form.
 func TestNothingIsInjected(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	evil := []string{"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nlevel=ERROR msg=forged", "\u202etxt.exe", "\u2066x\u2069", "\u009b31m", "\x7f\b\b\b", "\r", "\ufeff", "\u2028", "bad\xffbyte", "\U000e0041"}
 	files := map[string]string{}
@@ -349,9 +320,7 @@ func TestNothingIsInjected(t *testing.T) {
 	files["2026-02-04/\x1b[31m~broken.md"] = "---\n: [\n---\n- x\n"
 	files["2026-02-04/.\x1b.md"], files["2026-02-04/#\x1b.md"] = "- x\n", "- x\n"
 	writeTree(t, root, files, time.Now().Add(-time.Hour))
-	if err := os.Symlink("nowhere", filepath.Join(root, "2026-02-04/\x1b[31mlink.md")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("nowhere", filepath.Join(root, "2026-02-04/\x1b[31mlink.md")))
 	g := startTarget(t, root, nil)
 	check := func(what, text string, colour bool) {
 		t.Helper()
@@ -393,7 +362,6 @@ func TestNothingIsInjected(t *testing.T) {
 // TestEventsTellNothingElse checks that a subscriber receives events about
 // changes to text it may read, and no event about other changes.
 func TestEventsTellNothingElse(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	const name = "2026-02-04/s.md"
 	theirs := func(text string) string { return "---\nsubject_id: acct:42\n---\n- " + text + "\n" }
@@ -446,12 +414,8 @@ func TestEventsTellNothingElse(t *testing.T) {
 	waitUntil(t, "it listens", func() bool { return len(heard()) == 1 })
 	change := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
+		testkit.Must(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o644))
 		g.mustSend(t, c, "sync", object{"timeout": "2m"})
 	}
 	change("2026-02-05/p.md", theirs("y")) // another subject's file

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestLinksOfKeys checks that a link counts only in a file that belongs to the
@@ -16,7 +17,6 @@ import (
 // removed from the file. A link gives the holder of the key access to the
 // memory of the account, and the account access to that of the key.
 func TestLinksOfKeys(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	const linked = "links:\n  telegram:1: acct:42\n"
 	writeTree(t, root, map[string]string{
@@ -68,12 +68,8 @@ func TestLinksOfKeys(t *testing.T) {
 	}
 	write := func(text string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
+		testkit.Must(t, os.Chmod(name, mode))
 	}
 	both("linked")
 	// An invalid or foreign file is ignored: the last valid links apply.
@@ -87,29 +83,17 @@ func TestLinksOfKeys(t *testing.T) {
 	}
 	if os.Geteuid() == 0 {
 		write("links:\n  telegram:2: acct:42\n", 0o644)
-		if err := os.Chown(name, 4711, -1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chown(name, 4711, -1))
 		both("of another user")
-		if err := os.Chown(name, 0, -1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chown(name, 0, -1))
 	}
 	elsewhere := filepath.Join(t.TempDir(), "i.yaml")
-	if err := os.WriteFile(elsewhere, []byte("links:\n  telegram:2: acct:42\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(elsewhere, name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(elsewhere, []byte("links:\n  telegram:2: acct:42\n"), 0o644))
+	testkit.Must(t, os.Remove(name))
+	testkit.Must(t, os.Symlink(elsewhere, name))
 	check("a symbolic link", "external_key", "telegram:2", "zorbother")
 	check("a symbolic link", "subject", "ext:telegram:2", "zorbother")
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(name))
 	none("removed")
 	write(linked, 0o644)
 	both("linked again")

@@ -36,10 +36,7 @@ var guardedFiles = map[string]string{
 // "nobody" for anonymous callers, and "few" for a few operations.
 func startGuarded(t *testing.T) *target {
 	t.Helper()
-	isolateHome(t)
-	root := filepath.Join(t.TempDir(), "m")
-	writeTree(t, root, guardedFiles, time.Now().Add(-time.Hour))
-	return startTarget(t, root, func(c *config.Config, base string) {
+	return serveTree(t, guardedFiles, func(c *config.Config, base string) {
 		for name, l := range map[string]config.Listener{
 			"public":  {Subject: "acct:42", Context: "public"},
 			"private": {Subject: "acct:42", Context: "private"},
@@ -275,7 +272,6 @@ func TestSmuggledRequests(t *testing.T) {
 // TestNotFoundTakesAsLongForWhatIsThere checks that the time until a "not
 // found" answer does not reveal whether the file exists.
 func TestNotFoundTakesAsLongForWhatIsThere(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{"2026-02-04/open.md": "- open\n"}
 	for i := range 20 {

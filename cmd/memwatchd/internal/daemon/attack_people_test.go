@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestClaimsBeforeAnythingIsRead checks that a subject whose name only maps to
 // another subject's directory never gains access to it, not even while the
 // daemon starts and has not read the claims.
 func TestClaimsBeforeAnythingIsRead(t *testing.T) {
-	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{
 		"_longterms/acct_42/fact.md":    "- the safe is behind the zorbpicture\n",
@@ -66,9 +66,7 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	if body := g.mustSend(t, c, "get", object{"subject": "plain", "context": "private", "path": "_longterms/plain/fact.md"}); !strings.Contains(body, "zorbplain") {
 		t.Errorf("a directory that names nobody is not opened: %s", body)
 	}
-	if err := g.stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, g.stop())
 
 	// After a restart the claim is known from the index and holds at once,
 	// unless the file that made it has changed.
@@ -83,12 +81,8 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 		probe(g, c)
 	}
 	probe(g, c)
-	if err := g.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "_longterms/acct_42/zz.md"), []byte("---\nsubject_id: acct_42\n---\n- theirs\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, g.stop())
+	testkit.Must(t, os.WriteFile(filepath.Join(root, "_longterms/acct_42/zz.md"), []byte("---\nsubject_id: acct_42\n---\n- theirs\n"), 0o644))
 	g.startDaemon(configure)
 	g.waitComplete()
 	if status, _ := g.sendRequest(t, g.dial("s"), "get", mine); status != http.StatusNotFound {
@@ -99,29 +93,22 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 // TestClaimOfABrokenFile checks that a claim is not lost while the file that
 // makes it is broken.
 func TestClaimOfABrokenFile(t *testing.T) {
-	isolateHome(t)
-	root := filepath.Join(t.TempDir(), "m")
-	writeTree(t, root, map[string]string{
+	g := serveTree(t, map[string]string{
 		"_longterms/acct_42/fact.md":   "- zorb\n",
 		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- x\n",
-	}, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, nil)
+	}, nil)
 	c := g.dial("s")
 	twin := object{"subject": "acct_42", "context": "private", "path": "_longterms/acct_42/fact.md"}
-	name := filepath.Join(root, "_longterms/acct_42/_index.md")
+	name := filepath.Join(g.root, "_longterms/acct_42/_index.md")
 	for _, text := range []string{"---\nsubject_id: acct:42\n- x\n", "---\nsubject_id: [acct:42\n---\n- x\n", "---\nsubj"} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
 		g.mustSend(t, c, "sync", object{"timeout": "2m"})
 		if status, body := g.sendRequest(t, c, "get", twin); status != http.StatusNotFound {
 			t.Errorf("%q opens the directory to another: %s", text, body)
 		}
 	}
 	// Removing the name from a valid file ends the claim.
-	if err := os.WriteFile(name, []byte("- x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte("- x\n"), 0o644))
 	if status, body := g.sendRequest(t, c, "get", twin); status != http.StatusOK {
 		t.Errorf("a directory that names nobody is not opened: %s", body)
 	}

@@ -228,9 +228,7 @@ func (w *randomMemory) listIDs(g *target, c *http.Client) []string {
 	for _, subject := range []string{rootOwner, "acct:42", "acct_42", "bob", "alice", "x:y"} {
 		var answer struct{ Hits []struct{ ID string } }
 		body := g.mustSend(g.t, c, "recent", object{"subject": subject, "context": "private", "hours": 876000, "limit": 100})
-		if err := json.Unmarshal([]byte(body), &answer); err != nil {
-			g.t.Fatal(err)
-		}
+		testkit.Must(g.t, json.Unmarshal([]byte(body), &answer))
 		for _, h := range answer.Hits {
 			ids = append(ids, h.ID)
 		}
@@ -242,7 +240,6 @@ func (w *randomMemory) listIDs(g *target, c *http.Client) []string {
 // TestNonInterference checks that every byte of every answer is the same as if
 // the text that the caller may not read had never been written.
 func TestNonInterference(t *testing.T) {
-	isolateHome(t)
 	quick := 20 * time.Second
 	if testing.Short() {
 		quick = 4 * time.Second
@@ -322,9 +319,7 @@ func (w *randomMemory) writeFiles(t *testing.T, root string, files map[string]st
 	writeTree(t, root, files, when)
 	for _, f := range w.files {
 		if _, ok := files[f.path]; ok && f.marker {
-			if err := os.MkdirAll(filepath.Join(root, filepath.Dir(f.path), "memory"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(f.path), "memory"), 0o755))
 		}
 	}
 }
@@ -392,9 +387,7 @@ func TestExcerpts(t *testing.T) {
 	c := config.Default()
 	publicDays(c, "")
 	c.Memory.Timezone = testkit.Zone.String()
-	if err := c.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Finish())
 	layout := c.Layout()
 	layout.Users = func(dir string) bool { return dir == "alice" || dir == "bob" }
 	var dirs memory.Directories

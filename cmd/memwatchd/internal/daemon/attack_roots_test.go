@@ -17,7 +17,6 @@ func TestNonInterferenceOfRoots(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends one request after another, with which the race detector finds nothing")
 	}
-	isolateHome(t)
 	compared := 0
 	for n := range max(uint64(*memoryCount), 2) {
 		w := newRandomMemory(*memorySeed + n)

@@ -18,17 +18,15 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // startSmall serves a small memory under small limits.
 func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	t.Helper()
-	isolateHome(t)
-	root := filepath.Join(t.TempDir(), "m")
-	writeTree(t, root, map[string]string{
+	return serveTree(t, map[string]string{
 		"MEMORY.md": "- tea\n", "2026-02-04/long.md": strings.Repeat("- tea "+strings.Repeat("x", 190)+"\n", 5000),
-	}, time.Now().Add(-time.Hour))
-	return startTarget(t, root, func(c *config.Config, base string) {
+	}, func(c *config.Config, base string) {
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "other"), Mode: "0600"})
 		c.Tuning.Limits.MaxRequest, c.Tuning.Limits.MaxHeader, c.Tuning.Limits.MaxConnections = 64<<10, 4<<10, 8
 		c.Tuning.Limits.ReadBody, c.Tuning.Limits.Idle, c.Tuning.Limits.Drain = 400*time.Millisecond, time.Second, time.Second
@@ -305,9 +303,7 @@ func TestOtherUsers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(binary, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(binary, data, 0o755))
 	}
 	as := func(uid, gid uint32, socket string) string {
 		cmd := exec.Command(binary)

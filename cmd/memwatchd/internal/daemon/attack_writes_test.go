@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestNonInterferenceOfWrites checks that after any write, the answers and the
 // files that the caller reads are byte for byte the same as with other text in place of
 // the text hidden from the caller. Not a byte of the hidden text changes.
 func TestNonInterferenceOfWrites(t *testing.T) {
-	isolateHome(t)
 	quick := 15 * time.Second
 	if testing.Short() {
 		quick = 3 * time.Second
@@ -138,9 +138,7 @@ func (w *randomMemory) compareWrites(t *testing.T, whole, part *target, a caller
 		}
 		var known struct{ Text, Hash string }
 		body := ask("get", object{"path": path})
-		if err := json.Unmarshal([]byte(body), &known); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(body), &known))
 		switch n := w.r.IntN(10); {
 		case n == 0:
 			if _, taken := everything[path]; taken && some[path] == "" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestMergedCopiesCount checks that copies merged lately count as copies of their file,
@@ -17,9 +18,7 @@ func TestMergedCopiesCount(t *testing.T) {
 	c, m := g.dial("s"), newCopyMerger(g.daemon)
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(g.root, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(g.root, path), []byte(text), 0o600))
 	}
 	copies := 0
 	// merge adds a copy with an entry that the file lacks, and merges it. Without a known

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/index"
 )
 
@@ -33,9 +34,7 @@ func TestOpenEmbedder(t *testing.T) {
 		for _, enabled := range []bool{true, false} {
 			d := newEmbedding(t, endpoint)
 			d.config.Memory.Enabled = enabled
-			if err := d.openEmbedder(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, d.openEmbedder())
 			if d.embedder != nil {
 				d.embedder.Close()
 			} else if entries, err := os.ReadDir(d.config.Index.Dir); len(entries) != 0 || err != nil || d.embedStatus() != nil {
@@ -53,16 +52,12 @@ func TestOpenEmbedder(t *testing.T) {
 func TestOpenEmbedderFails(t *testing.T) {
 	d := newEmbedding(t, "http://127.0.0.1:1")
 	d.config.Embed.KeyFile = filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(d.config.Embed.KeyFile, []byte("sk-1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(d.config.Embed.KeyFile, []byte("sk-1"), 0o644))
 	if err := d.openEmbedder(); err == nil || !strings.HasPrefix(err.Error(), "embed.key_file: ") {
 		t.Errorf("starting with a key that others can read: %v", err)
 	}
 	d = newEmbedding(t, "http://127.0.0.1:1")
-	if err := os.WriteFile(d.vectorsDir(), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(d.vectorsDir(), nil, 0o600))
 	if err := d.openEmbedder(); err != nil || d.embedder != nil {
 		t.Errorf("%v, %v", d.embedder, err)
 	}

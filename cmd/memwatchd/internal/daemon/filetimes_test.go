@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -21,12 +22,8 @@ func TestFileTimes(t *testing.T) {
 	write := func(name, text string, at time.Time) {
 		t.Helper()
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(name, at, at); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o600))
+		testkit.Must(t, os.Chtimes(name, at, at))
 	}
 	git := func(args ...string) {
 		t.Helper()
@@ -53,9 +50,7 @@ func TestFileTimes(t *testing.T) {
 	git("add", "tést \"quoted\".md", "a.md", "b.md", "early.md")
 	git("commit", "-qm", "a")
 	write("b.md", "changed later", copied.Add(time.Hour))
-	if err := os.WriteFile(trap, []byte("#!/bin/sh\ntouch '"+trap+".ran'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(trap, []byte("#!/bin/sh\ntouch '"+trap+".ran'\n"), 0o700))
 	for _, key := range []string{"core.fsmonitor", "gpg.program", "core.pager", "diff.external"} {
 		git("config", key, trap)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -15,12 +16,9 @@ import (
 // TestMendIndex checks that if the index differs from a file and its stamp
 // does not show it, Check finds the difference and Reindex corrects it.
 func TestMendIndex(t *testing.T) {
-	isolateHome(t)
 	root := t.TempDir()
 	for name, text := range map[string]string{"a.md": "- one\n- two\n", "b.md": "- three\n"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	g := startTarget(t, root, nil)
 	d := g.daemon
@@ -33,9 +31,7 @@ func TestMendIndex(t *testing.T) {
 		{Path: "a.md", Doc: wrong, Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)},
 		{Path: "c.md", Doc: d.pipeline.layout.Parse("c.md", []byte("- gone\n"), memory.Meta{})},
 	}
-	if err := d.index.Apply(t.Context(), lies); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.index.Apply(t.Context(), lies))
 	client := g.dial("s")
 	check := func(fix bool) (a api.CheckAnswer) {
 		t.Helper()

@@ -20,18 +20,12 @@ func TestUsersWhileRootIsMissing(t *testing.T) {
 	if !p.IsUserDir("alice") || p.IsUserDir("bob") {
 		t.Fatal("alice is a user, and bob is not")
 	}
-	if err := os.Rename(root, root+".away"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(root, root+".away"))
 	if dirs := p.recheckDirs([]string{"alice", "bob"}); len(dirs) > 0 || !p.IsUserDir("alice") || p.IsUserDir("bob") {
 		t.Errorf("while the root is missing, %q have changed", dirs)
 	}
-	if err := os.Remove(root + ".away/alice/MEMORY.md"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(root+".away", root); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(root+".away/alice/MEMORY.md"))
+	testkit.Must(t, os.Rename(root+".away", root))
 	if dirs := p.recheckDirs([]string{"alice"}); len(dirs) != 1 || p.IsUserDir("alice") {
 		t.Errorf("when the root is back without MEMORY.md, %q have changed", dirs)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -38,9 +39,7 @@ func (g *target) searchPaths(t testing.TB, c *http.Client, request object) []str
 		Hits  []struct{ Path string }
 		Index struct{ Synced, Degraded bool }
 	}
-	if err := json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(request, ownerInPrivate))), &answer); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(request, ownerInPrivate))), &answer))
 	if !answer.Index.Synced || answer.Index.Degraded {
 		t.Errorf("search %v: %+v", request, answer.Index)
 	}
@@ -64,7 +63,6 @@ func (g *target) wantPaths(t testing.TB, c *http.Client, request object, want ..
 // TestRoots checks which operations return the text of a folder beside the memory
 // directory.
 func TestRoots(t *testing.T) {
-	isolateHome(t)
 	main, vaultDir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
 	writeTree(t, main, map[string]string{"MEMORY.md": "- Zebra in the memory\n", "notes/a.md": "A zebra.\n"}, time.Now())
 	writeTree(t, vaultDir, map[string]string{
@@ -229,7 +227,6 @@ func newVault(r *rand.Rand, notes int) map[string]string {
 // TestNothingIsWrittenToRoots checks that no operation and no job changes anything
 // below a folder of 2,000 notes, and that each write to it is refused.
 func TestNothingIsWrittenToRoots(t *testing.T) {
-	isolateHome(t)
 	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
 	writeTree(t, main, map[string]string{
 		"MEMORY.md": "- a zebra\n", "memory/2026-02-05.md": "## Tasks\n\n- [x] call the harbour\n", "memory/2026-02-06.md": "## Tasks\n\n- [ ] call the harbour\n",
@@ -261,14 +258,10 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 		}
 	}
 	var found struct{ Hits []struct{ ID string } }
-	if err := json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(object{"query": uniqueWord(1), "count": true}, ownerInPrivate))), &found); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(object{"query": uniqueWord(1), "count": true}, ownerInPrivate))), &found))
 	id := found.Hits[0].ID
 	var file struct{ Hash, Text string }
-	if err := json.Unmarshal([]byte(g.mustSend(t, c, "get", mergeObjects(object{"path": path}, ownerInPrivate))), &file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, c, "get", mergeObjects(object{"path": path}, ownerInPrivate))), &file))
 	for _, p := range []probe{
 		{"write", object{"path": "vault:new.md", "text": "x\n"}}, {"write", object{"path": "vault:notes/x/new.md", "text": "x\n"}},
 		{"write", object{"path": path, "text": "x\n"}}, {"write", object{"path": path, "text": "x\n", "hash": file.Hash}},
@@ -323,14 +316,11 @@ func (g *target) rootProblems() (list []string) {
 // TestBrokenRoots checks that folders that cannot be used are problems of the status
 // and affect nothing else.
 func TestBrokenRoots(t *testing.T) {
-	isolateHome(t)
 	base := t.TempDir()
 	main, good, away := filepath.Join(base, "m"), filepath.Join(base, "good"), filepath.Join(base, "away")
 	writeTree(t, main, map[string]string{"a.md": "A zebra.\n", "sub/b.md": "Another zebra.\n"}, time.Now())
 	writeTree(t, good, map[string]string{"c.md": "A good zebra.\n", "in/d.md": "x\n"}, time.Now())
-	if err := os.Symlink(filepath.Join(main, "sub"), filepath.Join(base, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(filepath.Join(main, "sub"), filepath.Join(base, "link")))
 	g := startTarget(t, main, withFolders(
 		config.Root{Name: "good", Path: good}, config.Root{Name: "away", Path: away},
 		config.Root{Name: "No Name", Path: good}, config.Root{Name: "good", Path: base + "/other"}, config.Root{Name: "memory", Path: base + "/x"},
@@ -358,7 +348,6 @@ func TestBrokenRoots(t *testing.T) {
 // TestRootComesBack checks that the text of a folder that is missing is not found,
 // and is found when the folder is back.
 func TestRootComesBack(t *testing.T) {
-	isolateHome(t)
 	base := t.TempDir()
 	main, dir := filepath.Join(base, "m"), filepath.Join(base, "v")
 	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
@@ -367,9 +356,7 @@ func TestRootComesBack(t *testing.T) {
 	c := g.dial("s")
 	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md")
 	for i := range 2 {
-		if err := os.Rename(dir, dir+"-away"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Rename(dir, dir+"-away"))
 		g.wantPaths(t, c, object{"query": "zebra"}, "a.md")
 		if status, body := g.sendRequest(t, c, "search", mergeObjects(object{"query": "zebra", "roots": []string{"vault"}}, ownerInPrivate)); errorCode(t, body) != api.Unavailable {
 			t.Error(status, body)
@@ -378,24 +365,16 @@ func TestRootComesBack(t *testing.T) {
 			t.Errorf("%q", list)
 		}
 		g.mustSend(t, c, "rebuild", ownerInPrivate)
-		if err := os.WriteFile(dir+"-away/d.md", fmt.Appendf(nil, "Zebra %d.\n", i), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(dir+"-away", dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(dir+"-away/d.md", fmt.Appendf(nil, "Zebra %d.\n", i), 0o644))
+		testkit.Must(t, os.Rename(dir+"-away", dir))
 		g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md", "vault:d.md")
 		if list := g.rootProblems(); len(list) != 0 {
 			t.Errorf("%q", list)
 		}
 	}
 	// The folder becomes a part of the memory directory, which has other readers.
-	if err := os.Rename(dir, filepath.Join(main, "moved")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(main, "moved"), dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(dir, filepath.Join(main, "moved")))
+	testkit.Must(t, os.Symlink(filepath.Join(main, "moved"), dir))
 	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "moved/c.md", "moved/d.md")
 	if list := g.rootProblems(); len(list) != 1 { // it is missing between the two calls, and overlaps afterwards
 		t.Errorf("%q", list)
@@ -405,7 +384,6 @@ func TestRootComesBack(t *testing.T) {
 // TestMemoryMovesIntoRoot checks that a folder is not read once the memory directory,
 // whose path leads there through a link, is a part of it.
 func TestMemoryMovesIntoRoot(t *testing.T) {
-	isolateHome(t)
 	base := t.TempDir()
 	main, dir := filepath.Join(base, "m"), filepath.Join(base, "v")
 	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
@@ -419,14 +397,10 @@ func TestMemoryMovesIntoRoot(t *testing.T) {
 	if body := search(); !strings.Contains(body, "vault:c.md") {
 		t.Fatal(body)
 	}
-	if err := os.Rename(main, filepath.Join(dir, "memory")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(main, filepath.Join(dir, "memory")))
 	for linked := range 2 {
 		if linked == 1 {
-			if err := os.Symlink(filepath.Join(dir, "memory"), main); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Symlink(filepath.Join(dir, "memory"), main))
 		}
 		for range 3 {
 			if body := search(); strings.Contains(body, "vault:") {
@@ -464,7 +438,6 @@ func (d blockedDisk) Walk(ctx context.Context, from string, enter func(memory.Di
 // TestSlowRoot checks that nothing waits for a folder that is still being read, except
 // answers that include it.
 func TestSlowRoot(t *testing.T) {
-	isolateHome(t)
 	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
 	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
 	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())

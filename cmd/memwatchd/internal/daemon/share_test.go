@@ -13,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
 )
 
@@ -49,9 +50,7 @@ func scoped(socket string, request object) object {
 // decodeAs returns the answer to a request that must succeed.
 func decodeAs[A any](t *testing.T, g *target, socket, operation string, request object) (a A) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(g.mustSend(t, g.dial(socket), operation, scoped(socket, request))), &a); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, g.dial(socket), operation, scoped(socket, request))), &a))
 	return a
 }
 
@@ -70,7 +69,6 @@ func publicNote(lines ...string) string {
 // that the requests about public text do not depend on private text, and that
 // neither do the answers of another machine in public.
 func TestSharePrivacy(t *testing.T) {
-	isolateHome(t)
 	when := time.Date(2026, 2, 5, 9, 0, 0, 0, time.UTC)
 	public := map[string]string{"notes/bike.md": publicNote("The blue bike <!-- id=blue -->", "The red bike <!-- id=red -->")}
 	never := map[string]string{
@@ -135,7 +133,6 @@ func TestSharePrivacy(t *testing.T) {
 // subject that can read them on the machine, and with no other after a change of
 // its claim.
 func TestShareOfDirectories(t *testing.T) {
-	isolateHome(t)
 	store, root, when := newStore(t), shortDir(t), time.Date(2026, 2, 5, 9, 0, 0, 0, time.UTC)
 	claim := func(subject string) map[string]string {
 		return map[string]string{"_longterms/acct_42/fact.md": "---\nsubject_id: \"" + subject + "\"\nvisibility: public_ok\n---\n- Text\n"}
@@ -148,9 +145,7 @@ func TestShareOfDirectories(t *testing.T) {
 	finds := func(subject string) bool {
 		var answer api.SearchAnswer
 		text := b.mustSend(t, b.dial("s"), "search", object{"query": "quince", "subject": subject, "context": "private"})
-		if err := json.Unmarshal([]byte(text), &answer); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(text), &answer))
 		return len(answer.Hits) > 0
 	}
 	if !finds("acct:42") || finds("acct:7") || finds("alice") {
@@ -166,7 +161,6 @@ func TestShareOfDirectories(t *testing.T) {
 // TestShareAway checks that answers are local, and report that, while the store does
 // not answer, and that changes reach it afterwards.
 func TestShareAway(t *testing.T) {
-	isolateHome(t)
 	store, root := newStore(t), shortDir(t)
 	writeTree(t, root, map[string]string{"a.md": publicNote("bike one")}, time.Now())
 	g := startTarget(t, root, sharingAs("desk", store, func(c *config.Config) {
@@ -217,7 +211,6 @@ func TestPushAwaitsScan(t *testing.T) {
 // TestFoldersAreNotShared checks that the words of a search of folders only are not
 // sent.
 func TestFoldersAreNotShared(t *testing.T) {
-	isolateHome(t)
 	main, dir := shortDir(t), shortDir(t)
 	writeTree(t, main, map[string]string{"a.md": publicNote("a bike")}, time.Now())
 	writeTree(t, dir, map[string]string{"b.md": "A bike.\n"}, time.Now())

@@ -10,15 +10,13 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestNotSynced checks that while the daemon cannot confirm that everything is
 // indexed, sync fails in time, and answers report that they may be old.
 func TestNotSynced(t *testing.T) {
-	isolateHome(t)
-	root := filepath.Join(t.TempDir(), "m")
-	writeTree(t, root, map[string]string{"MEMORY.md": "- tea\n"}, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, func(c *config.Config, _ string) { c.Tuning.SyncTimeout = 200 * time.Millisecond })
+	g := serveTree(t, map[string]string{"MEMORY.md": "- tea\n"}, func(c *config.Config, _ string) { c.Tuning.SyncTimeout = 200 * time.Millisecond })
 	c := g.dial("s")
 	scope := object{"subject": "owner", "context": "private"}
 	synced := func() (status int, body string, fresh bool) {
@@ -34,19 +32,15 @@ func TestNotSynced(t *testing.T) {
 		"the root is away": func() func() {
 			rename := func(from, to string) {
 				t.Helper()
-				if err := os.Rename(from, to); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.Rename(from, to))
 			}
-			rename(root, root+".away")
-			return func() { rename(root+".away", root) }
+			rename(g.root, g.root+".away")
+			return func() { rename(g.root+".away", g.root) }
 		},
 	} {
 		release := hold()
 		if name != "the root is away" {
-			if err := os.WriteFile(filepath.Join(root, "new.md"), []byte("- coffee\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(g.root, "new.md"), []byte("- coffee\n"), 0o600))
 		}
 		for range 3 {
 			began := time.Now()

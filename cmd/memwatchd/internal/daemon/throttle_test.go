@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestThrottle checks that a message is logged a limited number of times a
@@ -26,9 +28,7 @@ func TestThrottle(t *testing.T) {
 	say := func(level slog.Level, text string, times int) {
 		t.Helper()
 		for range times {
-			if err := h.Handle(t.Context(), slog.NewRecord(now, level, text, 0)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, h.Handle(t.Context(), slog.NewRecord(now, level, text, 0)))
 		}
 	}
 	lines := func() map[string]int {

@@ -15,7 +15,6 @@ import (
 // cannot be read. It does not count as deleted, and the record of its tasks is
 // kept.
 func TestPresent(t *testing.T) {
-	isolateHome(t)
 	root := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(root, "MEMORY.md"), "- [ ] one\n")
 	d := startTarget(t, root, nil).daemon

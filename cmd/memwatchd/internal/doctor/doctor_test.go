@@ -18,6 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -273,9 +274,7 @@ func TestPrint(t *testing.T) {
 		{Group: "Files", Name: "check", Severity: note, Text: "a\x1b[31m.md"},
 	}
 	var b bytes.Buffer
-	if err := printFindings(&b, 60, new(cli.Printer), list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, printFindings(&b, 60, new(cli.Printer), list))
 	want := `Daemon
   ok       process 7 answers
   problem  the disk is full, and the daemon cannot write

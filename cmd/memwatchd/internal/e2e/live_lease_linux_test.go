@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // needLeases skips a test if the file system has no leases. Without them a file
@@ -14,9 +16,7 @@ import (
 func needLeases(t *testing.T, dir string) {
 	t.Helper()
 	name := filepath.Join(dir, "probe")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, nil, 0o600))
 	defer os.Remove(name)
 	f, err := os.Open(name)
 	if err != nil {

@@ -22,15 +22,9 @@ func TestModes(t *testing.T) {
 			l.limits = "umask " + umask
 			l.write("MEMORY.md", "# Facts\n\n- tea is green\n- [ ] buy milk\n")
 			l.write("notes/plan.md", "- [ ] buy milk\n")
-			if err := os.Chmod(filepath.Join(root, "notes"), 0o2775); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(root, 0o775); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(l.path("MEMORY.md"), 0o664); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chmod(filepath.Join(root, "notes"), 0o2775))
+			testkit.Must(t, os.Chmod(root, 0o775))
+			testkit.Must(t, os.Chmod(l.path("MEMORY.md"), 0o664))
 			base := filepath.Dir(l.config)
 			before := map[string]fs.FileMode{}
 			walk := func(see func(path string, info fs.FileInfo)) {

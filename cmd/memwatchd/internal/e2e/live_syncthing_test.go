@@ -18,6 +18,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -240,15 +241,9 @@ func (m *syncMachine) configure(other *syncMachine) {
 <reconnectionIntervalS>1</reconnectionIntervalS></options>
 </configuration>
 `, m.live.root, m.id, other.id, device(m), device(other), m.gui, m.port)
-	if err := os.WriteFile(filepath.Join(m.home, "config.xml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(m.live.root, ".stfolder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(m.live.root, ".stignore"), []byte("(?d).memwatchd-*\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(m.home, "config.xml"), []byte(text), 0o600))
+	testkit.Must(t, os.MkdirAll(filepath.Join(m.live.root, ".stfolder"), 0o700))
+	testkit.Must(t, os.WriteFile(filepath.Join(m.live.root, ".stignore"), []byte("(?d).memwatchd-*\n"), 0o600))
 }
 
 func (m *syncMachine) startSync() {
@@ -257,9 +252,7 @@ func (m *syncMachine) startSync() {
 	m.cmd = exec.Command("syncthing", "serve", "--home", m.home, "--no-browser", "--no-restart", "--logfile",
 		filepath.Join(m.home, "log"))
 	m.cmd.Env = append(os.Environ(), "HOME="+m.home, "STNOUPGRADE=1")
-	if err := m.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.cmd.Start())
 	t.Cleanup(m.stopSync)
 }
 

@@ -144,9 +144,7 @@ func TestWriteSwitches(t *testing.T) {
 			if ran := c.ran(); !ran.IsZero() {
 				t.Errorf("at the first start the compactor ran at %s", ran)
 			}
-			if err := c.stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.stop())
 
 			c.overdue(3)
 			before = c.stamps()
@@ -182,9 +180,7 @@ func TestWriteSwitches(t *testing.T) {
 
 			// Only once.
 			ran, shrunk := c.ran(), c.read(index)
-			if err := c.stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.stop())
 			c.start()
 			c.noted()
 			c.wantStill("when nothing is missing")

@@ -107,28 +107,20 @@ func TestWriteWaitsForGit(t *testing.T) {
 			}
 		}
 	}
-	if err := git("init", "-q", "-b", "main"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, git("init", "-q", "-b", "main"))
 	commit("base", "- a\n")
 	commit("theirs", "- b\n")
-	if err := git("checkout", "-q", "-b", "ours", "base"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, git("checkout", "-q", "-b", "ours", "base"))
 	commit("other", "- c\n")
 
 	lock := filepath.Join(c.root, ".git/index.lock")
-	if err := os.WriteFile(lock, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(lock, nil, 0o600))
 	c.edit(c.now, "[ ]", "[x]")
 	c.waitsFor(c.before, "git is running")
 	if text := c.read(c.before); text != oneTask {
 		t.Errorf("it was not left alone:\n%s", text)
 	}
-	if err := os.Remove(lock); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(lock))
 	c.becomes(c.before, tickedTask)
 
 	third := testkit.DaysAgo(2) + "/cli_3.md"
@@ -140,9 +132,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 		}
 		c.write(testkit.DaysAgo(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
 		c.waitsFor(third, "a git "+doing+" is in progress")
-		if err := git(doing, "--abort"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, git(doing, "--abort"))
 		c.until("it is written", func() bool { return strings.Contains(c.read(third), "[x]") })
 		c.write(third, "## Tasks\n- [ ] Call Eve\n")
 		c.sync()

@@ -44,9 +44,7 @@ func TestSupervisorIsTold(t *testing.T) {
 		{"one that makes no sense", "memory: {dri: x}\n"},
 		{"one with which nothing starts", string(good) + "index: {dir: /proc/none}\n"},
 	} {
-		if err := os.WriteFile(l.config, []byte(c.config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(l.config, []byte(c.config), 0o600))
 		asked := monotonic(t)
 		l.cmd.Process.Signal(syscall.SIGHUP)
 		reloading, _ := m.AwaitLine("RELOADING=1")
@@ -77,9 +75,7 @@ func monotonic(t *testing.T) int64 {
 		return 0
 	}
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts))
 	return ts.Nano() / 1000
 }
 

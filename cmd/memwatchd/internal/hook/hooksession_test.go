@@ -24,6 +24,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -98,9 +99,7 @@ func TestConversationsArrive(t *testing.T) {
 			want = append(want, text)
 			fmt.Fprintf(&lines, `{"type": "user", "message": {"role": "user", "content": %q}}`+"\n", text)
 		}
-		if err := os.WriteFile(h.input.Transcript, []byte(lines.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(h.input.Transcript, []byte(lines.String()), 0o600))
 		synced = 0
 		err := saveConversation(ctx, h)
 		if synced != 2 {
@@ -178,9 +177,7 @@ func TestCredentialsNotKept(t *testing.T) {
 	}
 	text := `{"type": "user", "message": {"role": "user", "content": "We decided to use PostgreSQL, not SQLite."}}` + "\n" +
 		`{"type": "user", "message": {"role": "user", "content": "Remember that the token is ` + secret + `."}}` + "\n"
-	if err := os.WriteFile(in.Transcript, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(in.Transcript, []byte(text), 0o600))
 	h.input = in
 	saveAnswer(t.Context(), h)
 	saveConversation(t.Context(), h)
@@ -212,9 +209,7 @@ func TestSessionDay(t *testing.T) {
 	clock.Now = func() time.Time { return day }
 	draft := spooled{Draft: &api.SessionRequest{Session: "s", Day: h.today()}}
 	for range 2 {
-		if err := h.send(t.Context(), draft); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, h.send(t.Context(), draft))
 		day = day.AddDate(0, 0, 1)
 	}
 	if diff := cmp.Diff([]string{"", "2026-02-05"}, got); diff != "" {
@@ -235,9 +230,7 @@ func TestOutputOfAgents(t *testing.T) {
 		if h.agent.HookEvent(h.command) == "" {
 			h.command = "session-start"
 		}
-		if err := h.printContext(t.Context(), api.ContextRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, h.printContext(t.Context(), api.ContextRequest{}))
 		// agents.TestGolden checks the form: text, or JSON with the text as its last member.
 		got := out.String()
 		var form any

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -30,9 +31,7 @@ func TestSpool(t *testing.T) {
 	for i := range 20 {
 		text := strconv.Itoa(i)
 		want = append(want, text)
-		if err := s.add(capture(text)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.add(capture(text)))
 	}
 	away := errors.New("away")
 	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) > 0 || !errors.Is(err, away) {
@@ -45,16 +44,12 @@ func TestSpool(t *testing.T) {
 	// A damaged file does not block the following ones, nor does one that another hook
 	// is writing.
 	damaged := filepath.Join(s.dir, names[0])
-	if err := os.WriteFile(damaged, []byte("[{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(damaged, []byte("[{"), 0o600))
 	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) != 0 || !errors.Is(err, away) {
 		t.Errorf("beside a file that another hook writes, deliver returns %v, %v", failed, err)
 	}
 	last := time.Now().Add(-2 * maxWrite)
-	if err := os.Chtimes(damaged, last, last); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chtimes(damaged, last, last))
 	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) != 1 || !errors.Is(err, away) {
 		t.Errorf("with a damaged capture, deliver returns %v, %v", failed, err)
 	}
@@ -94,9 +89,7 @@ func TestSpoolFailed(t *testing.T) {
 	} {
 		s := spool{filepath.Join(t.TempDir(), "spool")}
 		for _, text := range []string{"bad", "one", "bad", "bad", "bad", "two"} {
-			if err := s.add(capture(text)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.add(capture(text)))
 		}
 		var got []string
 		for range 2 {
@@ -127,9 +120,7 @@ func TestSpoolFailed(t *testing.T) {
 // TestSpoolWaits checks that a process does not deliver while another one does.
 func TestSpoolWaits(t *testing.T) {
 	s := spool{t.TempDir()}
-	if err := s.add(capture("one")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.add(capture("one")))
 	unlock, err := s.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -164,9 +155,7 @@ func TestSpoolRoots(t *testing.T) {
 	} {
 		xdg.StateHome = t.TempDir()
 		kept := spoolOf(&client.Client{Socket: socket, Root: c.kept})
-		if err := kept.add(capture("one")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, kept.add(capture("one")))
 		h := &hook{client: &client.Client{Socket: socket, Root: c.root}}
 		if err := h.deliverSpool(t.Context()); errors.Is(err, client.ErrNoDaemon) != c.sends {
 			t.Errorf("kept for %q: a hook for %q returns %v", c.kept, c.root, err)
@@ -188,12 +177,8 @@ func TestSpoolEarlier(t *testing.T) {
 		{"lock", ``},
 	} {
 		path := filepath.Join(s.dir, f[0])
-		if err := os.WriteFile(path, []byte(f[1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, last, last); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(f[1]), 0o600))
+		testkit.Must(t, os.Chtimes(path, last, last))
 	}
 	var got []string
 	failed, err := s.deliver(t.Context(), func(r spooled) error {

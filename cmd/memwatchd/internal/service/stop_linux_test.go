@@ -14,6 +14,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -22,9 +23,7 @@ import (
 func TestStopOfAnotherSystem(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	other := exec.Command("sleep", "60")
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, other.Start())
 	defer func() {
 		other.Process.Kill()
 		other.Wait()

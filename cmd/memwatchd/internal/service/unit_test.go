@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // setSystem selects a service manager for a test, whose program fake records its
@@ -22,14 +23,10 @@ func setSystem(t *testing.T, name, program string) (home, calls string) {
 	t.Helper()
 	old := system
 	home, dir := t.TempDir(), t.TempDir()
-	if err := os.MkdirAll(filepath.Join(home, ".morph/memory"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Join(home, ".morph/memory"), 0o700))
 	calls = filepath.Join(dir, "calls")
 	script := "#!/bin/sh\necho \"$@\" >>" + calls + "\n"
-	if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755))
 	for _, v := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
 		t.Setenv(v, "")
 	}
@@ -132,17 +129,13 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 	setSystem(t, "linux", "systemctl")
 	dir := t.TempDir()
 	program := filepath.Join(dir, `my 100% $bin ;é`)
-	if err := os.WriteFile(program, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(program, nil, 0o755))
 	text, err := unitOf("work").renderTemplate(odd.memory, program, odd.args, odd.environment)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "memwatchd-work.service")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	out, err := exec.Command(analyze, "verify", "--user", "--man=no", path).CombinedOutput()
 	// The output may also contain messages about other units of this machine.
 	if err != nil && bytes.Contains(out, []byte(dir)) || bytes.Contains(out, []byte("memwatchd")) {
@@ -173,9 +166,7 @@ bootout gui/UID/io.github.memwatchd
 			home, calls := setSystem(t, c.system, c.program)
 			var out bytes.Buffer
 			g := &cli.Globals{Stdout: &out, Stderr: &out}
-			if err := Install(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, Install(t.Context(), g))
 			path := filepath.Join(home, c.path)
 			if !strings.Contains(read(t, path), "serve") {
 				t.Error("the unit does not start the daemon")
@@ -184,13 +175,9 @@ bootout gui/UID/io.github.memwatchd
 				t.Errorf("mode %v", info.Mode())
 			}
 			for _, name := range []string{"memwatchd.socket", "memwatchd:2.socket", "memwatchd-work.socket"} {
-				if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o600))
 			}
-			if err := Uninstall(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, Uninstall(t.Context(), g))
 			left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "memwatchd*et"))
 			if _, err := os.Stat(path); err == nil || c.system == "linux" && len(left) != 1 {
 				t.Errorf("left behind: %v, %v", err, left)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestMemoryPathEncoding checks that init rejects a path that the configuration
@@ -36,12 +37,8 @@ func TestMachineZone(t *testing.T) {
 		t.Skip(err)
 	}
 	file := filepath.Join(t.TempDir(), "zoneinfo", "Asia", "Tokyo")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.Must(t, os.WriteFile(file, nil, 0o600))
 	for zone, want := range map[string]string{
 		"Asia/Tokyo": "Asia/Tokyo", ":Asia/Tokyo": "Asia/Tokyo", file: "Asia/Tokyo", ":" + file: "Asia/Tokyo",
 		"": "UTC", ":": "UTC", "UTC": "UTC",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 func openTest(t *testing.T, path string) *settingsFile {
@@ -34,9 +35,7 @@ func TestSettingsChangedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "settings.json")
 	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	refused := func(s *settingsFile) {
 		t.Helper()
@@ -55,9 +54,7 @@ func TestSettingsChangedMeanwhile(t *testing.T) {
 	write("{} ")
 	refused(there)
 	wantFile(t, path, "{} ")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(path))
 	refused(there)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("it was made again")
@@ -70,14 +67,10 @@ func TestSettingsKeepTheirOwner(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "new", "settings.json")
-	if err := openTest(t, path).replace([]byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, openTest(t, path).replace([]byte("{}")))
 	wantMode(t, path, 0o600)
 	wantMode(t, filepath.Dir(path), 0o700)
-	if err := os.Chmod(path, 0o664); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(path, 0o664))
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid == 0 {
 		uid, gid = 1234, 4321
@@ -85,9 +78,7 @@ func TestSettingsKeepTheirOwner(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if err := openTest(t, path).replace([]byte("{ }")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, openTest(t, path).replace([]byte("{ }")))
 	wantFile(t, path, "{ }")
 	wantMode(t, path, 0o664)
 	info, _ := os.Stat(path)
@@ -105,9 +96,7 @@ func TestRemoveSkill(t *testing.T) {
 	create := func() (dir, path string) {
 		dir = t.TempDir()
 		path = filepath.Join(dir, "skill", "SKILL.md")
-		if err := openTest(t, path).replace([]byte("skill")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, openTest(t, path).replace([]byte("skill")))
 		return dir, path
 	}
 	_, path := create()
@@ -120,16 +109,12 @@ func TestRemoveSkill(t *testing.T) {
 
 	_, path = create()
 	change := plan(path)
-	if err := os.WriteFile(path, []byte("edited"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte("edited"), 0o600))
 	if err := change.writeFile(); err == nil || !strings.Contains(err.Error(), "changed during the operation") {
 		t.Errorf("got %v", err)
 	}
 	wantFile(t, path, "edited")
-	if err := os.Chmod(path, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(path, 0o400))
 	if err := plan(path).writeFile(); err == nil || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("got %v", err)
 	}
@@ -137,9 +122,7 @@ func TestRemoveSkill(t *testing.T) {
 
 	dir, path := create()
 	link := filepath.Join(dir, "link.md")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(path, link))
 	if err := plan(link).writeFile(); err != nil {
 		t.Error(err)
 	}
@@ -149,9 +132,7 @@ func TestRemoveSkill(t *testing.T) {
 	wantFile(t, path, "skill")
 
 	link = filepath.Join(dir, "link")
-	if err := os.Symlink("skill", link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("skill", link))
 	if err := plan(filepath.Join(link, "SKILL.md")).writeFile(); err != nil {
 		t.Error(err)
 	}
@@ -172,9 +153,7 @@ func wantMode(t *testing.T, path string, want os.FileMode) {
 func TestTemporaryFileLeft(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, fmt.Sprintf(".settings.json.memwatchd-%d", os.Getpid()))
-	if err := os.WriteFile(left, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(left, nil, 0o600))
 	path := filepath.Join(dir, "settings.json")
 	if err := openTest(t, path).replace([]byte("{}")); err != nil {
 		t.Error(err)
@@ -190,13 +169,9 @@ func TestSettingsInADirectoryForReading(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "settings.json")
-	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
 	s := openTest(t, path)
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(dir, 0o500))
 	defer os.Chmod(dir, 0o700)
 	if err := s.replace([]byte("{ }")); err == nil || !strings.Contains(err.Error(), "create temporary file in its directory") {
 		t.Errorf("got %v", err)
@@ -208,19 +183,13 @@ func TestSettingsInADirectoryForReading(t *testing.T) {
 // and does not read a file beyond the size limit.
 func TestSettingsOfAnotherSort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Mkfifo(path, 0o600))
 	if _, err := openSettings(path); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("got %v", err)
 	}
 	large := filepath.Join(t.TempDir(), "large.json")
-	if err := os.WriteFile(large, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(large, agents.MaxSize+10); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(large, nil, 0o600))
+	testkit.Must(t, os.Truncate(large, agents.MaxSize+10))
 	a, _ := agents.Named("gemini")
 	if _, err := a.Install(agents.MCP, openTest(t, large).data, agents.Command{"memwatchd", "mcp"}); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("got %v", err)

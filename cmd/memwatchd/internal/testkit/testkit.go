@@ -32,6 +32,14 @@ func (t *Output) String() string {
 	return t.buf.String()
 }
 
+// Must stops the test if err is not nil.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // WriteFile writes a file and creates its missing parent directories.
 func WriteFile(t *testing.T, path, text string) {
 	t.Helper()
