@@ -188,20 +188,25 @@ func (p *pipeline) recordResult(l scanResult) {
 	if !l.deleted && l.update.Doc == nil {
 		return
 	}
-	_, copied := memory.CopyOf(l.update.Path)
-	if k, known := p.documents.lookUp(l.update.Path); l.deleted && copied && known {
-		p.overwritten.copyRemoved(l.update.Path, k.doc)
+	path := l.update.Path
+	_, copied := memory.CopyOf(path)
+	if k, known := p.documents.lookUp(path); l.deleted && copied && known {
+		p.overwritten.copyRemoved(path, k.doc)
 	}
 	if l.deleted {
-		p.documents.dropFile(l.update.Path)
-	} else if l.apply && !copied && !p.layout.InRoot(l.update.Path) {
-		p.overwritten.changed(l.update.Path, l.update.Hash)
+		p.documents.dropFile(path)
 	}
-	if l.apply && !copied && !p.layout.InRoot(l.update.Path) {
-		p.history.changed(l.update.Path)
+	if copied || p.layout.InRoot(path) {
+		return // no file that memwatchd writes
 	}
-	if p.todos != nil && !copied && !p.layout.InRoot(l.update.Path) {
-		p.todos.Changed(l.update.Path, l.update.Doc)
+	if l.apply && !l.deleted {
+		p.overwritten.changed(path, l.update.Hash)
+	}
+	if l.apply {
+		p.history.changed(path)
+	}
+	if p.todos != nil {
+		p.todos.Changed(path, l.update.Doc)
 	}
 }
 
