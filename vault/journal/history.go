@@ -53,57 +53,58 @@ func (j *Journal) Stored(digest string) bool {
 
 // Seen records the present content of a file, which read returns; nil if there is no
 // file. If another program overwrote text of the file since the last call, and the journal has the
-// content before, it records this change. Unlike changes of memwatchd, these need not
+// content before, it records this change and reports so. Unlike changes of memwatchd, these need not
 // survive a power failure.
-func (j *Journal) Seen(path string, read func() ([]byte, error)) error {
+func (j *Journal) Seen(path string, read func() ([]byte, error)) (changed bool, err error) {
 	for {
 		j.mu.Lock()
 		completed := j.completed
 		j.mu.Unlock()
 		content, err := read()
 		if err != nil {
-			return err
+			return false, err
 		}
 		j.mu.Lock()
 		if completed == j.completed { // else the content may be that before a change of memwatchd
-			err = j.seen(path, content)
+			changed, err = j.seen(path, content)
 			j.mu.Unlock()
-			return err
+			return changed, err
 		}
 		j.mu.Unlock()
 	}
 }
 
-func (j *Journal) seen(path string, content []byte) error {
+func (j *Journal) seen(path string, content []byte) (changed bool, err error) {
 	if j.history.size <= 0 {
-		return nil
+		return false, nil
 	}
 	digest := Digest(content)
 	before, known := j.history.current[path]
 	if known && before == digest && j.has(digest) {
-		return nil
+		return false, nil
 	}
 	j.history.current[path] = digest
 	if j.isPending(path, digest) {
-		return nil
+		return false, nil
 	}
 	if !j.history.full && j.historySize() > j.history.size {
 		if err := j.trimHistory(); err != nil {
-			return err
+			return false, err
 		}
 		j.history.full = j.historySize() > j.history.size
 	}
 	if j.history.full {
-		return nil
+		return false, nil
 	}
 	r := Record{Path: path, Before: before, After: digest, New: content}
-	var err error
 	if known && before != digest && j.overwrites(&r) {
 		_, err = j.add([]Record{r}, false)
-	} else if content != nil {
+		return err == nil, err
+	}
+	if content != nil {
 		err = j.writeVersions(j.encodeVersions([]Record{r}))
 	}
-	return err
+	return false, err
 }
 
 // overwrites completes the record of a change by another program, and reports whether the

@@ -27,7 +27,7 @@ func openHistory(t *testing.T, dir string, size int64) *Journal {
 
 func (j *Journal) see(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := j.Seen(path, func() ([]byte, error) { return content, nil }); err != nil {
+	if _, err := j.Seen(path, func() ([]byte, error) { return content, nil }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -29,6 +29,8 @@ type history struct {
 	files   *files
 	logger  *slog.Logger
 
+	overwritten *overwritten
+
 	wake    chan struct{}
 	mu      sync.Mutex
 	paths   map[string]bool
@@ -90,7 +92,10 @@ func (h *history) record(path string) {
 	if !changed {
 		return
 	}
-	err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
+	overwrote, err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
+	if overwrote {
+		h.overwritten.replaced(path)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if errors.Is(err, vault.ErrChanging) {
@@ -124,8 +129,8 @@ func (d *daemon) openHistory() {
 		return
 	}
 	d.writer.Journal.KeepHistory(d.config.Tuning.HistorySize, keep)
-	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger, wake: make(chan struct{}, 1),
-		paths: map[string]bool{}}
+	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger,
+		overwritten: d.pipeline.overwritten, wake: make(chan struct{}, 1), paths: map[string]bool{}}
 	d.pipeline.history = h
 	for _, f := range d.index.Files(func(*index.FileInfo) bool { return true }) {
 		if _, copied := memory.CopyOf(f.Path); copied || d.pipeline.layout.InRoot(f.Path) {

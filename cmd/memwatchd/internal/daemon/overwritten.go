@@ -32,7 +32,8 @@ const (
 )
 
 // overwritten finds entries that the daemon wrote, that another program removed soon
-// after, and that no conflict copy contains. Without a journal it finds nothing.
+// after, and that no conflict copy contains. Without the history it finds only those of
+// removed copies.
 type overwritten struct {
 	journal *journal.Journal
 	files   *files
@@ -40,48 +41,19 @@ type overwritten struct {
 	copies  *copies
 	logger  *slog.Logger
 
-	mu      sync.Mutex
-	written map[string]time.Time // last change of each file, by the daemon
-	lost    []lostEntry
+	mu   sync.Mutex
+	lost []lostEntry
 }
 
 // A lostEntry is an entry that another program removed.
 type lostEntry struct{ path, id, norm string }
 
-// wrote records a change of a file by the daemon.
-func (o *overwritten) wrote(path string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.written) > maxOverwritten {
-		clear(o.written) // at worst, a removed entry is not reported
-	}
-	o.written[path] = clock.Now()
-}
-
-// changed examines a file later if its present version is not that of the last change.
-func (o *overwritten) changed(path string, hash [32]byte) {
-	o.mu.Lock()
-	at, ok := o.written[path]
-	o.mu.Unlock()
+// replaced examines a file, from which another program removed text, after a while.
+func (o *overwritten) replaced(path string) {
 	since := clock.Now().Add(-overwriteWindow)
-	if !ok || at.Before(since) {
-		return
+	if len(o.journal.List(since, path, 1)) > 0 {
+		time.AfterFunc(overwriteDelay, func() { o.find(path, o.journal.List(since, path, 0), nil) })
 	}
-	if last := o.journal.List(since, path, 1); len(last) > 0 && last[0].After != journal.DigestOf(hash) {
-		time.AfterFunc(overwriteDelay, func() {
-			if !o.isOwn(path) { // it was a version between two changes
-				o.find(path, o.journal.List(since, path, 0), nil)
-			}
-		})
-	}
-}
-
-// isOwn reports whether a file is as the daemon wrote it last.
-func (o *overwritten) isOwn(path string) bool {
-	last := o.journal.List(time.Time{}, path, 1)
-	file, err := o.files.Read(path)
-	last = append(last, o.journal.List(time.Time{}, path, 1)...)
-	return err == nil && slices.ContainsFunc(last, func(r journal.Record) bool { return r.After == journal.Digest(file.Data) })
 }
 
 // copyRemoved examines the entries of a conflict copy that its file lacked, after the

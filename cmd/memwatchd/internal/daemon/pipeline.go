@@ -199,9 +199,6 @@ func (p *pipeline) recordResult(l scanResult) {
 	if copied || p.layout.InRoot(path) {
 		return // no file that memwatchd writes
 	}
-	if l.apply && !l.deleted {
-		p.overwritten.changed(path, l.update.Hash)
-	}
 	if l.apply {
 		p.history.changed(path)
 	}

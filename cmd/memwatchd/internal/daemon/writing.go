@@ -31,7 +31,6 @@ func (d *daemon) openWriting() (err error) {
 	}
 	records.Now = clock.Now
 	records.Completed = func(r journal.Record) {
-		d.pipeline.overwritten.wrote(r.FilePath())
 		d.pipeline.events.publish(ops.Change{Event: api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}})
 	}
 	d.writer = &vault.Writer{
