@@ -6,52 +6,41 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// The lines before and after a private key.
+// Parts of expressions of private keys. A line has at least 16 characters, except the
+// last one: words of prose are shorter. The lines may be indented, quoted, or part of a
+// string with \n between them.
+const (
+	keyName  = `[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`
+	keySpace = `(?:\\[nr]|[ \t\r\n>\\])*`
+	keyChar  = `[A-Za-z0-9+/=]`
+)
+
 var (
-	keyBegin = lazyregexp.New(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-	keyEnd   = lazyregexp.New(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	// keyBegin matches the first line of a PEM block or of a similar format, headers such
+	// as "Proc-Type: 4,ENCRYPTED", and the key.
+	keyBegin = lazyregexp.New(`^-----BEGIN` + keyName + keySpace + `(?:[A-Za-z0-9-]+: [^\r\n\\]*` + keySpace + `)*` +
+		`(` + keyChar + `{16,}(?:` + keySpace + keyChar + `{16,})*(?:` + keySpace + keyChar + `{1,15})?)`)
+	keyEnd = lazyregexp.New(`^-----END` + keyName)
 )
 
 // minKeyLen is the minimum length of a key, minKeyLineLen that of its lines except
-// the last. Words of prose are shorter.
+// the last.
 const (
 	minKeyLen     = 48
 	minKeyLineLen = 16
 )
 
-// appendKey appends the private key after the first line of a PEM block, or of
-// a similar format, at an offset. The key is the text up to the last line of
-// the block, or as much of it as exists. The lines may be indented, quoted, or
-// part of a string with \n between them.
+// appendKey appends the private key after the first line of its block at an offset: the
+// text up to the last line of the block, or as much of it as exists.
 func appendKey(list []Finding, text string, at int) []Finding {
-	begin := keyBegin().FindString(text[at:min(len(text), at+200)])
-	if begin == "" {
+	loc := keyBegin().FindStringSubmatchIndex(text[at:])
+	if loc == nil {
 		return list
 	}
-	start, end, size := -1, 0, 0
-	for i := at + len(begin); i < len(text); {
-		rest := text[i:]
-		switch n := base64Len(rest); {
-		case n > 0 && start < 0 && headerLen(rest) > 0:
-			i += headerLen(rest)
-		case n >= minKeyLineLen || n > 0 && start >= 0:
-			if start < 0 {
-				start = i
-			}
-			i, end, size = i+n, i+n, size+n
-			if n < minKeyLineLen {
-				rest = "" // the last line
-			}
-		case strings.HasPrefix(rest, `\n`), strings.HasPrefix(rest, `\r`):
-			i += 2
-		case strings.IndexByte(" \t\r\n>\\", rest[0]) >= 0:
-			i++
-		default:
-			rest = ""
-		}
-		if rest == "" {
-			break
-		}
+	start, end := at+loc[2], at+loc[3]
+	size := 0
+	for i := start; i < end; i += max(base64Len(text[i:end]), 1) {
+		size += base64Len(text[i:end])
 	}
 	if size < minKeyLen || isMask(text[start:end]) {
 		return list
@@ -66,22 +55,6 @@ func base64Len(s string) int {
 		n++
 	}
 	return n
-}
-
-// headerLen returns the length of a line such as "Proc-Type: 4,ENCRYPTED" at
-// the beginning of a text, or 0 if there is none.
-func headerLen(s string) int {
-	n := 0
-	for n < len(s) && (isAlnum(s[n]) || s[n] == '-') {
-		n++
-	}
-	if !strings.HasPrefix(s[n:], ": ") {
-		return 0
-	}
-	if end := strings.IndexAny(s, "\r\n\\"); end >= 0 {
-		return end
-	}
-	return len(s)
 }
 
 // appendKeyEnd appends the end of a private key above the last line of its block,
