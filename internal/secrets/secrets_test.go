@@ -185,6 +185,7 @@ func FuzzMask(f *testing.F) {
 		f.Add("a: \"" + s + s + "\n" + s)
 	}
 	f.Add("-----BEGIN PRIVATE KEY-----\n" + pem(4) + "-----END PRIVATE KEY-----")
+	f.Add("-----BEGIN PRIVATE KEY-----" + strings.Repeat("0", 42) + "\n000000\n-----END PRIVATE KEY-----")
 	f.Add("password: hunter2, pwd='s3cr3t' 密码是 abc12345 PIN: 4711 | 4111 1111 1111 1111")
 	f.Fuzz(func(t *testing.T, s string) {
 		masked := Mask([]byte(s))
