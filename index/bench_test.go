@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/registry"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -98,101 +94,6 @@ func (g *generator) query(n int) string {
 	return strings.Join(w, " ")
 }
 
-// BenchmarkUnit compares two units of a bleve document: a block of entries, as
-// used here, and a single entry, scored by bleve. Its results decided the
-// choice.
-func BenchmarkUnit(b *testing.B) {
-	src := newGenSource(*benchFiles)
-	b.Run("blocks", func(b *testing.B) {
-		for b.Loop() {
-			dir := b.TempDir()
-			x, err := Open(dir, Options{Source: src})
-			if err != nil {
-				b.Fatal(err)
-			}
-			start := time.Now()
-			var batch []Update
-			text := 0
-			flush := func() {
-				if err := x.Apply(b.Context(), batch); err != nil {
-					b.Fatal(err)
-				}
-				batch = batch[:0]
-			}
-			for d := range src.docs {
-				text += len(d.Source)
-				batch = append(batch, Update{Path: d.Place.Path, Doc: d})
-				if len(batch) == 256 {
-					flush()
-				}
-			}
-			flush()
-			if err := x.Confirm(x.Status().Epoch); err != nil {
-				b.Fatal(err)
-			}
-			report(b, start, filepath.Join(dir, "bleve"), text)
-			view := memory.View{}
-			measure(b, func(text string) {
-				res, err := x.Search(b.Context(), view, Query{Text: text, Limit: 10, AsOf: start})
-				if err != nil || res.Degraded {
-					b.Fatalf("%+v, %v", res, err)
-				}
-			})
-			x.Close()
-		}
-	})
-	b.Run("entries", func(b *testing.B) {
-		for b.Loop() {
-			m := bleve.NewIndexMapping()
-			m.ScoringModel = "bm25"
-			text := bleve.NewTextFieldMapping()
-			text.Analyzer, text.Store, text.IncludeTermVectors, text.DocValues, text.IncludeInAll = "same", false, false, false, false
-			word := bleve.NewKeywordFieldMapping()
-			word.Store, word.IncludeTermVectors, word.DocValues, word.IncludeInAll = true, false, false, false
-			d := bleve.NewDocumentStaticMapping()
-			d.AddFieldMappingsAt("text", text)
-			d.AddFieldMappingsAt("owner", word)
-			d.AddFieldMappingsAt("path", word)
-			m.DefaultMapping = d
-			dir := filepath.Join(b.TempDir(), "x")
-			x, err := bleve.NewUsing(dir, m, "scorch", "scorch", map[string]any{"unsafe_batch": true,
-				"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 200, "PersisterNapUnderNumFiles": 1000}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			start := time.Now()
-			batch := x.NewBatch()
-			size := 0
-			for d := range src.docs {
-				size += len(d.Source)
-				for i := range d.Entries {
-					e := &d.Entries[i]
-					batch.Index(d.Place.Path+"#"+e.ID, map[string]string{"text": e.Text, "owner": "public", "path": d.Place.Path})
-				}
-				if batch.Size() >= 1000 {
-					if err := x.Batch(batch); err != nil {
-						b.Fatal(err)
-					}
-					batch.Reset()
-				}
-			}
-			if err := x.Batch(batch); err != nil {
-				b.Fatal(err)
-			}
-			report(b, start, filepath.Join(dir, "store"), size)
-			measure(b, func(text string) {
-				words := bleve.NewMatchQuery(text)
-				words.SetField("text")
-				req := bleve.NewSearchRequestOptions(words, 10, 0, false)
-				if _, err := x.Search(req); err != nil {
-					b.Fatal(err)
-				}
-			})
-			x.Close()
-		}
-	})
-}
-
 // A genSource holds all texts in memory, so the cost of a hit is the cost of
 // parsing its file.
 type genSource struct {
@@ -219,50 +120,6 @@ func (s *genSource) docs(yield func(*memory.Document) bool) {
 		if doc, _ := s.Load(path); !yield(doc) {
 			return
 		}
-	}
-}
-
-// sameTokens makes bleve index the same tokens as blocks.
-type sameTokens struct{ *analyzer }
-
-func (a sameTokens) Tokenize(text []byte) (stream analysis.TokenStream) {
-	a.eachToken(string(text), func(t token) {
-		stream = append(stream, &analysis.Token{Term: []byte(t.term), Start: t.start, End: t.end, Position: len(stream) + 1})
-	})
-	return stream
-}
-
-func (sameTokens) Analyze(text []byte) analysis.TokenStream {
-	return sameTokens{newAnalyzer()}.Tokenize(text)
-}
-
-func init() {
-	err := registry.RegisterAnalyzer("same", func(map[string]any, *registry.Cache) (analysis.Analyzer, error) { return sameTokens{}, nil })
-	if err != nil {
-		panic(err)
-	}
-}
-
-func report(b *testing.B, start time.Time, dir string, text int) {
-	took := time.Since(start).Seconds()
-	b.ReportMetric(float64(*benchFiles*10)/took, "entries/s")
-	b.ReportMetric(float64(dirSize(dir))/float64(text), "index/text")
-	b.ReportMetric(0, "ns/op")
-}
-
-func measure(b *testing.B, search func(string)) {
-	g := newGenerator(3)
-	for _, n := range []int{1, 3, 8} {
-		var took []time.Duration
-		for range 200 {
-			text := g.query(n)
-			start := time.Now()
-			search(text)
-			took = append(took, time.Since(start))
-		}
-		slices.Sort(took)
-		b.ReportMetric(took[100].Seconds()*1e3, fmt.Sprintf("p50ms/%dwords", n))
-		b.ReportMetric(took[198].Seconds()*1e3, fmt.Sprintf("p99ms/%dwords", n))
 	}
 }
 
