@@ -107,7 +107,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 30
+const recordVersion = 31
 
 // The kinds of partitions in terms and records.
 const (
@@ -126,58 +126,94 @@ func partitionKind(p memory.Partition) byte {
 	return privatePartition
 }
 
-// marshal returns the stored form of the record: varints and length-prefixed
-// strings in the order of the struct.
+// marshal returns the stored form of the record.
 func (f *file) marshal() []byte {
 	n := 0
 	for _, p := range f.variants {
 		n += len(p.entries)
 	}
-	b := make([]byte, 0, 192+24*n)
-	b = appendString(b, f.path)
-	b = binary.AppendVarint(b, f.stamp.Size)
-	b = binary.AppendVarint(b, f.stamp.MTime)
-	b = binary.AppendVarint(b, f.stamp.CTime-f.stamp.MTime) // usually short
-	b = binary.AppendUvarint(b, f.stamp.Inode)
-	b = append(b, f.hash[:]...)
-	b = binary.AppendVarint(b, f.written-f.stamp.MTime)
-	b = append(b, byte(f.kind))
-	b = appendString(b, f.owner)
-	b = appendString(b, f.day)
-	b = appendString(b, f.name)
-	b = binary.AppendUvarint(b, uint64(f.lastFront))
-	b = appendString(b, f.session)
-	b = appendString(b, f.contact)
-	b = appendString(b, f.claim)
+	c := codec{b: make([]byte, 0, 192+24*n)}
+	f.code(&c)
+	return c.b
+}
+
+var errRecord = errors.New("damaged record")
+
+// unmarshalFile returns the record that marshal encoded. It never panics, even
+// on arbitrary bytes.
+func unmarshalFile(b []byte) (*file, error) {
+	f, c := new(file), codec{b: b, decodes: true}
+	f.code(&c)
+	if c.bad || len(c.b) > 0 {
+		return nil, errRecord
+	}
+	return f, nil
+}
+
+func (f *file) code(c *codec) {
+	c.string(&f.path)
+	c.varint(&f.stamp.Size, 0)
+	c.varint(&f.stamp.MTime, 0)
+	c.varint(&f.stamp.CTime, f.stamp.MTime) // usually short
+	number(c, &f.stamp.Inode)
+	copy(f.hash[:], c.bytes(f.hash[:]))
+	c.varint(&f.written, f.stamp.MTime)
+	number(c, &f.kind)
+	c.string(&f.owner)
+	c.string(&f.day)
+	c.string(&f.name)
+	number(c, &f.lastFront)
+	c.string(&f.session)
+	c.string(&f.contact)
+	c.string(&f.claim)
 	truncated := byte(0)
 	if f.truncated {
 		truncated = 1
 	}
-	b = append(b, truncated)
-	b = binary.AppendUvarint(b, uint64(len(f.variants)))
-	for i, p := range f.variants {
-		if i > 0 {
-			b = binary.LittleEndian.AppendUint64(b, p.sum)
+	number(c, &truncated)
+	f.truncated = truncated != 0
+	list(c, &f.variants, 6)
+	for i := range f.variants {
+		if c.decodes {
+			f.variants[i] = &variant{sum: sumOf(f.hash)}
 		}
-		b = p.marshal(b)
+		if i > 0 {
+			fixed(c, &f.variants[i].sum)
+		}
+		f.variants[i].code(c)
 	}
-	return b
+	c.bad = c.bad || int(f.lastFront) >= len(f.variants)
 }
 
-func (p *variant) marshal(b []byte) []byte {
-	b = appendString(b, p.partition.Owner)
-	b = append(b, partitionKind(p.partition))
-	b = binary.AppendUvarint(b, uint64(p.length))
-	b = binary.AppendUvarint(b, uint64(len(p.blocks)))
-	for _, n := range p.blocks {
-		b = binary.AppendUvarint(b, uint64(n))
+func (p *variant) code(c *codec) {
+	c.string(&p.partition.Owner)
+	kind := partitionKind(p.partition)
+	number(c, &kind)
+	if kind != privatePartition {
+		p.partition.Visibility, p.partition.Excerpt = memory.PublicOK, kind == excerptPartition
 	}
-	b = binary.AppendUvarint(b, uint64(len(p.entries)))
+	c.bad = c.bad || kind != partitionKind(p.partition)
+	number(c, &p.length)
+	list(c, &p.blocks, 1)
+	for i := range p.blocks {
+		number(c, &p.blocks[i])
+		c.bad = c.bad || p.blocks[i] >= maxBlocks
+	}
+	list(c, &p.entries, 10)
 	before := int64(0) // the times in one file are close together
-	for i, e := range p.entries {
-		b = binary.LittleEndian.AppendUint64(b, e.dup)
-		importance := p.important.at(i)
-		flags := e.flags
+	for i := range p.entries {
+		before = p.codeEntry(c, i, before)
+	}
+	p.links.code(c, len(p.entries))
+	b, _ := slotOf(len(p.entries) - 1)
+	c.bad = c.bad || b != len(p.blocks)-1
+}
+
+// codeEntry codes the n-th entry. It returns the last time up to it.
+func (p *variant) codeEntry(c *codec, n int, before int64) int64 {
+	e, importance, key := &p.entries[n], math.Float64bits(p.important.at(n)), p.keys.at(n)
+	flags := e.flags
+	if !c.decodes {
 		switch e.time {
 		case noTime:
 		case before:
@@ -188,172 +224,112 @@ func (p *variant) marshal(b []byte) []byte {
 		if importance != 0 {
 			flags |= flagImportance
 		}
-		key := p.keys.at(i)
 		if key != 0 {
 			flags |= flagKey
 		}
-		b = append(b, flags)
-		if flags&flagTime != 0 {
-			b = binary.AppendVarint(b, e.time-before)
-			before = e.time
-		}
-		if importance != 0 {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(importance))
-		}
-		if key != 0 {
-			b = binary.LittleEndian.AppendUint64(b, uint64(key))
-		}
-		b = binary.AppendUvarint(b, uint64(e.length))
 	}
-	return p.links.marshal(b)
+	fixed(c, &e.dup)
+	number(c, &flags)
+	if c.decodes {
+		e.flags, e.time = flags&(flagOpen|flagDone|flagQuestion|flagTimed), noTime
+	}
+	if flags&flagTime != 0 {
+		c.varint(&e.time, before)
+		before = e.time
+	} else if flags&flagSame != 0 {
+		e.time = before
+	}
+	if flags&flagImportance != 0 {
+		fixed(c, &importance)
+		p.important.set(n, len(p.entries), math.Float64frombits(importance))
+	}
+	if flags&flagKey != 0 {
+		fixed(c, &key)
+		p.keys.set(n, len(p.entries), key)
+	}
+	number(c, &e.length)
+	return before
 }
 
-var errRecord = errors.New("damaged record")
-
-// unmarshalFile returns the record that marshal encoded. It never panics, even
-// on arbitrary bytes.
-func unmarshalFile(b []byte) (*file, error) {
-	d := decoder{b: b}
-	f := &file{path: d.string()}
-	f.stamp = memory.Stamp{Size: d.varint(), MTime: d.varint(), CTime: d.varint(), Inode: d.uvarint()}
-	f.stamp.CTime += f.stamp.MTime
-	copy(f.hash[:], d.bytes(32))
-	f.written = d.varint() + f.stamp.MTime
-	f.kind = memory.Kind(d.byte())
-	f.owner = d.string()
-	f.day = d.string()
-	f.name = d.string()
-	f.lastFront = uint16(d.uvarint())
-	f.session = d.string()
-	f.contact = d.string()
-	f.claim = d.string()
-	f.truncated = d.byte() != 0
-	f.variants = make([]*variant, d.count(6))
-	sum := sumOf(f.hash)
-	for i := range f.variants {
-		if i > 0 {
-			sum = d.uint64()
-		}
-		f.variants[i] = d.readVariant()
-		f.variants[i].sum = sum
-	}
-	if d.bad || len(d.b) > 0 || int(f.lastFront) >= len(f.variants) {
-		return nil, errRecord
-	}
-	return f, nil
+// A codec encodes or decodes the fields of a record, so that one function describes both.
+// Numbers are varints, and strings follow their lengths. After an error, it decodes only
+// zero values.
+type codec struct {
+	b       []byte // encoded so far, or left to decode
+	decodes bool
+	bad     bool
 }
 
-func (d *decoder) readVariant() *variant {
-	p := new(variant)
-	p.partition.Owner = d.string()
-	switch d.byte() {
-	case privatePartition:
-	case publicPartition:
-		p.partition.Visibility = memory.PublicOK
-	case excerptPartition:
-		p.partition.Visibility, p.partition.Excerpt = memory.PublicOK, true
-	default:
-		d.bad = true
-	}
-	p.length = uint32(d.uvarint())
-	p.blocks = make([]uint32, d.count(1))
-	for i := range p.blocks {
-		n := d.uvarint()
-		if n >= maxBlocks {
-			d.bad = true
-		}
-		p.blocks[i] = uint32(n)
-	}
-	p.entries = make([]entry, d.count(10))
-	before := int64(0)
-	for i := range p.entries {
-		e := &p.entries[i]
-		e.dup = d.uint64()
-		flags := d.byte()
-		e.flags = flags & (flagOpen | flagDone | flagQuestion | flagTimed)
-		e.time = noTime
-		if flags&flagTime != 0 {
-			before += d.varint()
-		}
-		if flags&(flagTime|flagSame) != 0 {
-			e.time = before
-		}
-		if flags&flagImportance != 0 {
-			p.important.set(i, len(p.entries), math.Float64frombits(d.uint64()))
-		}
-		if flags&flagKey != 0 {
-			p.keys.set(i, len(p.entries), TextKey(d.uint64()))
-		}
-		e.length = uint16(d.uvarint())
-	}
-	p.links = d.readLinks(len(p.entries))
-	if b, _ := slotOf(len(p.entries) - 1); b != len(p.blocks)-1 {
-		d.bad = true
-	}
-	return p
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// A decoder reads a record. After the first error it only returns zero values.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-// uvarint and varint rely on the package binary, which returns the value 0 with
-// a length of 0 or less for bytes that it cannot decode.
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	d.bad = d.bad || n <= 0
-	d.bytes(n)
-	return v
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b)
-	d.bad = d.bad || n <= 0
-	d.bytes(n)
-	return v
-}
-
-// bytes reads n bytes, or nil if there are fewer.
-func (d *decoder) bytes(n int) []byte {
-	if d.bad || n > len(d.b) {
-		d.bad, d.b = true, nil
+// take removes the next n bytes, or all if there are fewer.
+func (c *codec) take(n int) []byte {
+	if c.bad = c.bad || n < 0 || n > len(c.b); c.bad {
+		c.b = nil
 		return nil
 	}
-	v := d.b[:n]
-	d.b = d.b[n:]
+	v := c.b[:n]
+	c.b = c.b[n:]
 	return v
 }
 
-func (d *decoder) byte() byte {
-	if v := d.bytes(1); v != nil {
-		return v[0]
+// varint codes the difference of v from another number.
+func (c *codec) varint(v *int64, from int64) {
+	if !c.decodes {
+		c.b = binary.AppendVarint(c.b, *v-from)
+		return
 	}
-	return 0
+	d, n := binary.Varint(c.b) // n is 0 or less for bytes that it cannot decode
+	c.bad = c.bad || n <= 0
+	c.take(n)
+	*v = from + d
 }
 
-func (d *decoder) uint64() uint64 {
-	if v := d.bytes(8); v != nil {
-		return binary.LittleEndian.Uint64(v)
+func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *codec, v *T) {
+	if !c.decodes {
+		c.b = binary.AppendUvarint(c.b, uint64(*v))
+		return
 	}
-	return 0
+	u, n := binary.Uvarint(c.b)
+	c.bad = c.bad || n <= 0 || u != uint64(T(u))
+	c.take(n)
+	*v = T(u)
 }
 
-func (d *decoder) string() string { return string(d.bytes(d.count(1))) }
-
-// count reads the number of elements, each of which has at least size bytes.
-func (d *decoder) count(size int) int {
-	n := d.uvarint()
-	if n > uint64(len(d.b)/size) {
-		d.bad, d.b = true, nil
-		return 0
+// fixed codes a hash, in eight bytes.
+func fixed[T ~uint64](c *codec, v *T) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(*v))
+	if copy(b[:], c.bytes(b[:])); c.decodes {
+		*v = T(binary.LittleEndian.Uint64(b[:]))
 	}
-	return int(n)
+}
+
+// bytes codes bytes without their number, and returns them.
+func (c *codec) bytes(v []byte) []byte {
+	if c.decodes {
+		return c.take(len(v))
+	}
+	c.b = append(c.b, v...)
+	return v
+}
+
+func (c *codec) string(v *string) {
+	n := uint64(len(*v))
+	if number(c, &n); !c.decodes {
+		c.b = append(c.b, *v...)
+		return
+	}
+	*v = string(c.take(int(min(n, uint64(len(c.b)+1)))))
+}
+
+// list codes the length of a list, whose elements have at least size bytes.
+func list[T any](c *codec, l *[]T, size int) {
+	n := uint64(len(*l))
+	if number(c, &n); c.decodes {
+		if c.bad = c.bad || n > uint64(len(c.b)/size); c.bad {
+			n = 0
+		}
+		*l = make([]T, n)
+	}
 }
 
 // setWritten sets when the content of the file was written, which is not after the

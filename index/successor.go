@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ type links struct{ given, supersedes []link }
 type link struct {
 	id    uint64 // hash
 	path  uint64 // hash of the path of the superseded entry, 0 for any
-	entry int32
+	entry uint32
 }
 
 type successor struct {
@@ -51,7 +50,7 @@ func linksOf(doc *memory.Document) (l links) {
 		} else if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }) {
 			path = doc.Place.Path
 		}
-		old := link{id: hashOf(id), entry: int32(i)}
+		old := link{id: hashOf(id), entry: uint32(i)}
 		if path != "" {
 			old.path = hashOf(path)
 		}
@@ -60,47 +59,31 @@ func linksOf(doc *memory.Document) (l links) {
 	}
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.Given || named[e.ID] {
-			l.given = append(l.given, link{id: hashOf(e.ID), entry: int32(i)})
+			l.given = append(l.given, link{id: hashOf(e.ID), entry: uint32(i)})
 		}
 	}
 	return l
 }
 
-func (l *links) marshal(b []byte) []byte {
-	for _, list := range [][]link{l.given, l.supersedes} {
-		b = binary.AppendUvarint(b, uint64(len(list)))
-		for _, k := range list {
-			b = binary.LittleEndian.AppendUint64(b, k.id)
-			b = binary.LittleEndian.AppendUint64(b, k.path)
-			b = binary.AppendUvarint(b, uint64(k.entry))
+// code codes the links of a variant with the given number of entries.
+func (l *links) code(c *codec, entries int) {
+	for _, of := range []*[]link{&l.given, &l.supersedes} {
+		list(c, of, 17)
+		for i := range *of {
+			k := &(*of)[i]
+			fixed(c, &k.id)
+			fixed(c, &k.path)
+			number(c, &k.entry)
+			c.bad = c.bad || int(k.entry) >= entries
 		}
 	}
-	return b
-}
-
-// readLinks reads links that marshal encoded, of a variant with the given number of
-// entries.
-func (d *decoder) readLinks(entries int) (l links) {
-	for _, list := range []*[]link{&l.given, &l.supersedes} {
-		for range d.count(17) {
-			k := link{id: d.uint64(), path: d.uint64()}
-			n := d.uvarint()
-			if n >= uint64(entries) {
-				d.bad = true
-				return l
-			}
-			k.entry = int32(n)
-			*list = append(*list, k)
-		}
-	}
-	return l
 }
 
 // countSuccessors adds the successors in a variant to the table, or removes them if
 // sign is -1.
 func (t *table) countSuccessors(v *variant, sign int) {
 	for _, old := range v.links.supersedes {
-		s := successor{entryKey{v.number, old.entry}, old.path}
+		s := successor{entryKey{v.number, int32(old.entry)}, old.path}
 		countListed(&t.successors, t.edition, old.id, s, sign)
 	}
 }
@@ -129,7 +112,7 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 			return
 		}
 		for _, given := range v.links.given {
-			of := entryKey{v.number, given.entry}
+			of := entryKey{v.number, int32(given.entry)}
 			last, ok := s.findSuccessor(of)
 			if !ok {
 				continue
@@ -148,7 +131,7 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 
 func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	v := s.table.variantAt(of.variant)
-	i := slices.IndexFunc(v.links.given, func(l link) bool { return l.entry == of.entry })
+	i := slices.IndexFunc(v.links.given, func(l link) bool { return int32(l.entry) == of.entry })
 	if i < 0 {
 		return next, false
 	}
