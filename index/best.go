@@ -126,8 +126,11 @@ func (s *search) foldCandidates(offset, limit int) (f fold) {
 // grouped reports whether the file of a candidate is one hit: if the query groups by
 // file, and among the newest entries for a note whose entries have no times of their own.
 func (s *search) grouped(c candidate) bool {
-	r := s.table.rows.at(c.variant)
-	return s.query.ByFile || s.query.Mode == Recent && r.kind == memory.Note && r.oldest == r.newest
+	if s.query.ByFile || s.query.Mode != Recent {
+		return s.query.ByFile
+	}
+	r := s.table.spans.at(c.variant)
+	return s.table.rows.at(c.variant).kind == memory.Note && r.oldest == r.newest
 }
 
 // countOthers adds the candidates that the hits of a page stand for.

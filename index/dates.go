@@ -91,7 +91,7 @@ func (s *search) scoreDates() {
 		s.list = s.list[:0]
 		var found []int32
 		for number, v := range s.table.variants.all() {
-			r := s.table.rows.at(number)
+			r := s.table.spans.at(number)
 			if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
 				continue
 			}

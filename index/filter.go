@@ -123,16 +123,23 @@ func cleanTags(tags []string) []string {
 // of its entries. It reads the record of the variant only if necessary. If ask is
 // set, the caller must also evaluate the record of each entry.
 func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
-	r := t.rows.at(n)
-	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
-		r.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) ||
-		r.newest < v.since || r.oldest > v.until || v.since != noTime && v.copied(n) {
+	kind := t.rows.at(n).kind
+	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, kind) ||
+		kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) {
 		return false, false
+	}
+	ask = v.State != nil
+	if v.since != noTime || v.until != forever {
+		r := t.spans.at(n)
+		if r.newest < v.since || r.oldest > v.until || v.since != noTime && v.copied(n) {
+			return false, false
+		}
+		ask = ask || r.oldest < v.since || r.newest > v.until
 	}
 	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.passesFile(t.variantAt(n).file) {
 		return false, false
 	}
-	return true, v.State != nil || r.oldest < v.since || r.newest > v.until
+	return true, ask
 }
 
 func (v *preparedFilter) passesFile(f *file) bool {

@@ -68,7 +68,7 @@ const manyFiles = 50
 // copied reports whether the only time of the entries of a variant is that of a copy. It
 // counts readable files only, so it reveals nothing about others.
 func (s *search) copied(number uint32) bool {
-	minute := s.table.rows.at(number).minute
+	minute := s.table.spans.at(number).minute
 	if minute == 0 {
 		return false
 	}
@@ -206,7 +206,7 @@ func (s *search) variantBound(a *acc) (score float64, candidates int) {
 	case s.query.Mode == Relevance:
 		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file), int(a.pass)
 	case s.query.Mode == Overlap && !s.query.All:
-		r := s.table.rows.at(a.variant)
+		r := s.table.spans.at(a.variant)
 		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.hits), len(s.words.terms))
 		return score + math.Abs(score)*(rounding-1), int(a.full)
 	}
@@ -227,7 +227,7 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 		return float64(e.time) / 1e9, Why{}
 	}
 	date := c.score * (s.dateFactor(c.variant, e)*s.ownFactor(c.entryKey) - 1)
-	recency := (c.score + date) * tuning.recency * freshness(q.AsOf.UnixNano(), e.time)
+	recency := (c.score + date) * tuning.recency * freshness(s.now, e.time)
 	return c.score + date + recency, Why{Date: date, Recency: recency}
 }
 

@@ -48,8 +48,11 @@ func (s *search) readPerson() {
 // ownFactor returns the factor of an entry, of its score and of its cover, for a question
 // in the first person.
 func (s *search) ownFactor(k entryKey) float64 {
+	if s.own == nil {
+		return 1
+	}
 	v := s.table.variantAt(k.variant)
-	if s.own != nil && (slices.Contains(ownKinds, v.file.kind) || s.own.has(v, int(k.entry))) {
+	if slices.Contains(ownKinds, v.file.kind) || s.own.has(v, int(k.entry)) {
 		return tuning.mine
 	}
 	return 1
