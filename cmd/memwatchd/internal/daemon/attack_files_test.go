@@ -12,10 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc"
@@ -57,7 +54,6 @@ func (g *target) checkCanary(t *testing.T) {
 	}
 }
 
-// TestLinksAndOddFiles checks that the daemon reads only regular files that lie
 // tooLong returns the status of a request with a path that exceeds its bound, or 0.
 func tooLong(path string) int {
 	if len(path) > 4096 {
@@ -66,7 +62,8 @@ func tooLong(path string) int {
 	return 0
 }
 
-// below the root by their own names.
+// TestLinksAndOddFiles checks that the daemon reads only regular files that lie below the
+// root by their own names.
 func TestLinksAndOddFiles(t *testing.T) {
 	dir := t.TempDir()
 	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
@@ -304,59 +301,6 @@ func TestWrittenSlowly(t *testing.T) {
 	}
 	testkit.Must(t, f.Close())
 	waitUntil(t, "the whole of it is public", func() bool { return seen(public) })
-}
-
-// TestNothingIsInjected checks that control characters in a name or a text
-// reach terminals and logs only in escaped form.
-func TestNothingIsInjected(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "m")
-	evil := []string{"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nlevel=ERROR msg=forged", "\u202etxt.exe", "\u2066x\u2069", "\u009b31m", "\x7f\b\b\b", "\r", "\ufeff", "\u2028", "bad\xffbyte", "\U000e0041"}
-	files := map[string]string{}
-	for i, e := range evil {
-		name := strings.NewReplacer("/", "", "\x00", "").Replace(e)
-		files[fmt.Sprintf("2026-02-04/%d%s.md", i, name)] = "---\nsummary: \"s\"\nsession_id: " + fmt.Sprintf("%q", "x"+e) + "\n---\n\n## Tasks " + e + "\n\n- [ ] **T" + e + "**: zorbtext " + e + " [l" + e + "](x" + e + ") #tag <!-- id=i" + fmt.Sprint(i) + " -->\n"
-		files[fmt.Sprintf("%s/%dx.md", testkit.DaysAgo(0), i)] = "---\nsummary: \"sum " + fmt.Sprint(i) + "\"\n---\n- zorbtext " + e + "\n"
-	}
-	files["2026-02-04/\x1b[31m~broken.md"] = "---\n: [\n---\n- x\n"
-	files["2026-02-04/.\x1b.md"], files["2026-02-04/#\x1b.md"] = "- x\n", "- x\n"
-	writeTree(t, root, files, time.Now().Add(-time.Hour))
-	testkit.Must(t, os.Symlink("nowhere", filepath.Join(root, "2026-02-04/\x1b[31mlink.md")))
-	g := startTarget(t, root, nil)
-	check := func(what, text string, colour bool) {
-		t.Helper()
-		if colour {
-			text = strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "").Replace(text)
-		}
-		if !utf8.ValidString(text) {
-			t.Errorf("%s shows what is no text: %q", what, text)
-		}
-		for i, r := range text {
-			if r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\ufeff' {
-				t.Errorf("%s shows %q in %q", what, r, text[max(0, i-40):min(len(text), i+40)])
-				return
-			}
-		}
-	}
-	for _, args := range [][]string{
-		{"search", "zorbtext", "--limit", "100"}, {"search", "zorbtext", "--explain"}, {"recent", "876000", "--limit", "100"}, {"todo", "list"}, {"status"}, {"check"}, {"load"}, {"context"},
-		{"get", "i0"}, {"get", "--id", "i1"}, {"related", "--id", "i2"}, {"get", "no\x1b[31msuch\u202e"}, {"get", "2026-02-04/0\x1b[31mred\x1b[0m.md"}, {"related", "2026-02-04/0\x1b[31mred\x1b[0m.md"},
-		{"search", "--path", "\x1b[31m["}, {"search", "--kinds", "\x1b[31m"}, {"\x1b[31mcommand"}, {"search", "--fl\x1bag"}, {"sync", "--timeout", "\x1b"},
-	} {
-		var stdout, stderr bytes.Buffer
-		command := cli.NewRoot(&cli.Globals{Stdout: &stdout, Stderr: &stderr})
-		cli.Execute(t.Context(), command, append([]string{"--socket", g.socket("s"), "--dir", root, "--no-color"}, args...), &stderr)
-		check(fmt.Sprintf("%q", args), stdout.String()+stderr.String(), false)
-	}
-	check("the log", g.log.String(), false)
-	var log bytes.Buffer
-	logger := (&reloader{stderr: &log}).newLogger(config.Default())
-	for _, e := range evil {
-		logger.Warn("odd", "path", e, "err", fmt.Errorf("read %s: %w", e, fs.ErrNotExist))
-	}
-	check("the log", log.String(), false)
-	if strings.Contains(g.log.String(), "\nlevel=ERROR msg=forged") {
-		t.Error("a name forges a line of the log")
-	}
 }
 
 // TestEventsTellNothingElse checks that a subscriber receives events about

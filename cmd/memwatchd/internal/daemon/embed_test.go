@@ -27,26 +27,6 @@ func newEmbedding(t *testing.T, endpoint string) *daemon {
 	return d
 }
 
-// TestOpenEmbedder checks that there is no embedder without an endpoint or with
-// disabled memory.
-func TestOpenEmbedder(t *testing.T) {
-	for _, endpoint := range []string{"http://127.0.0.1:1/v1", ""} {
-		for _, enabled := range []bool{true, false} {
-			d := newEmbedding(t, endpoint)
-			d.config.Memory.Enabled = enabled
-			testkit.Must(t, d.openEmbedder())
-			if d.embedder != nil {
-				d.embedder.Close()
-			} else if entries, err := os.ReadDir(d.config.Index.Dir); len(entries) != 0 || err != nil || d.embedStatus() != nil {
-				t.Errorf("%q: %v, %v", endpoint, entries, err)
-			}
-			if want := enabled && endpoint != ""; (d.embedder != nil) != want {
-				t.Errorf("%q, enabled %v: embedder %v", endpoint, enabled, d.embedder)
-			}
-		}
-	}
-}
-
 // TestOpenEmbedderFails checks that a key that other users can read keeps the daemon
 // from starting, and that vectors that cannot be opened do not.
 func TestOpenEmbedderFails(t *testing.T) {

@@ -73,26 +73,9 @@ func TestRoots(t *testing.T) {
 	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: vaultDir, Kind: "obsidian"}))
 	c := g.dial("s")
 	g.wantPaths(t, c, object{"query": "zebra"}, "MEMORY.md", "notes/a.md", "vault:notes/a.md", "vault:notes/a.md")
-	g.wantPaths(t, c, object{"query": "zebra", "roots": []string{"vault"}}, "vault:notes/a.md", "vault:notes/a.md")
-	g.wantPaths(t, c, object{"query": "zebra", "roots": []string{"memory"}}, "MEMORY.md", "notes/a.md")
-	g.wantPaths(t, c, object{"query": "zebra", "tags": []string{"animal"}}, "vault:notes/a.md")
-	g.wantPaths(t, c, object{"query": "zebra", "path": "vault:notes"}, "vault:notes/a.md", "vault:notes/a.md")
-	g.wantPaths(t, c, object{"query": "zebra", "path": "notes"}, "notes/a.md")
 	g.wantPaths(t, c, object{"query": "lost quagga", "group": "file"}, "vault:notes/b.md",
 		"vault:notes/c.sync-conflict-20260205-101010-ABCDEFG.md")
 
-	if body := g.mustSend(t, c, "get", mergeObjects(object{"path": "vault:notes/b.md"}, ownerInPrivate)); !strings.Contains(body, "quaggas") {
-		t.Error(body)
-	}
-	var files struct{ Files []struct{ Path string } }
-	for request, want := range map[string]int{`{}`: 2, `{"roots":["vault"]}`: 4, `{"path":"vault:notes"}`: 4, `{"roots":["memory","vault"]}`: 6} {
-		r := object{}
-		json.Unmarshal([]byte(request), &r)
-		json.Unmarshal([]byte(g.mustSend(t, c, "files", mergeObjects(r, ownerInPrivate))), &files)
-		if len(files.Files) != want {
-			t.Errorf("files %s: %v", request, files.Files)
-		}
-	}
 	for _, p := range []probe{
 		{"recent", object{"hours": 10000, "limit": 100}}, {"load", object{"days": 30}}, {"todos", object{"state": "all"}},
 		{"context", object{}}, {"context", object{"format": "relevant", "query": "zebra zoo"}}, {"context", object{"format": "full"}},
