@@ -240,42 +240,18 @@ func takeEnds(lines []memory.ProseLine, out []string, most int, first bool) (kep
 	if 2*used >= most || n == len(lines) {
 		return kept, chars
 	}
-	// Whole lines fill less than half of the space: add a part of the next
-	// line.
-	for room := most - used - 1; room > 0; {
-		text, before, after := trimFirstWord(graphemeSuffix(lines[n].Text, room)), "…", ""
-		if first {
-			text, before, after = trimLastWord(graphemePrefix(lines[n].Text, room)), "", "…"
-		}
-		if text == "" {
-			break
-		}
-		shown := renderLine(memory.ProseLine{Text: before + text + after, Untrusted: lines[n].Untrusted})
-		over := used + Chars(shown) + 1 - most
-		if over <= 0 {
-			return append(kept, shown), chars + Chars(text)
-		}
-		room -= over
+	// Whole lines fill less than half of the space: add a part of the next line, whose form
+	// in a block adds at most as much as that of the line.
+	room := most - used - 2 - (Chars(out[n]) - Chars(lines[n].Text))
+	text, before, after := graphemeSuffix(lines[n].Text, room), "…", ""
+	if first {
+		text, before, after = graphemePrefix(lines[n].Text, room), "", "…"
 	}
-	return kept, chars
-}
-
-// trimLastWord removes a possibly incomplete word from the end of s, unless the word
-// is long.
-func trimLastWord(s string) string {
-	if i := strings.LastIndexByte(s, ' '); i > len(s)*3/4 {
-		return s[:i]
+	if text == "" {
+		return kept, chars
 	}
-	return s
-}
-
-// trimFirstWord removes a possibly incomplete word from the beginning of s, unless
-// the word is long.
-func trimFirstWord(s string) string {
-	if i := strings.IndexByte(s, ' '); i >= 0 && i < len(s)/4 {
-		return s[i+1:]
-	}
-	return s
+	shown := renderLine(memory.ProseLine{Text: before + text + after, Untrusted: lines[n].Untrusted})
+	return append(kept, shown), chars + Chars(text)
 }
 
 // graphemePrefix returns the longest prefix of at most the given number of code points
@@ -297,12 +273,10 @@ func graphemePrefix(s string, most int) string {
 // graphemeSuffix returns the longest suffix of at most the given number of code points
 // that begins between two grapheme clusters.
 func graphemeSuffix(s string, most int) string {
-	over, at, state := utf8.RuneCountInString(s)-most, 0, -1
-	for rest := s; rest != "" && over > 0; {
-		var cluster string
-		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		over -= utf8.RuneCountInString(cluster)
-		at += len(cluster)
+	over := utf8.RuneCountInString(s) - most
+	for n := max(over, 0); ; n++ {
+		if cut := graphemePrefix(s, n); utf8.RuneCountInString(cut) >= over || cut == s {
+			return s[len(cut):]
+		}
 	}
-	return s[at:]
 }

@@ -98,10 +98,10 @@ func (s Style) firstItem(doc *memory.Document) (text string, author memory.Autho
 	return shortenLine(text, maxFirstItem), first.Author()
 }
 
-// shortenLine returns a line cut after a word, in at most most+2 code points.
+// shortenLine returns a line in at most most+2 code points.
 func shortenLine(line string, most int) string {
 	if short := graphemePrefix(line, most); short != line {
-		return strings.TrimSpace(trimLastWord(short)) + " …"
+		return strings.TrimSpace(short) + " …"
 	}
 	return line
 }
