@@ -163,36 +163,37 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		return nil, api.Errorf(api.Invalid, "draft is empty").
 			WithHint("set summary, tags, items, facts, tasks, follow_ups or links")
 	}
-	for _, f := range []struct {
-		name string
-		text *string
-	}{{"summary", &d.head.Summary}, {"default_summary", &d.defaultSummary}} {
-		reason, err := m.omitReason(f.name, *f.text)
+	keep := func(name string, private bool, texts ...string) (kept bool, err error) {
+		reason := ""
+		if private && public {
+			reason = privateText
+		}
+		for _, text := range texts {
+			if reason == "" && err == nil {
+				reason, err = m.omitReason(name, text)
+			}
+		}
+		if reason != "" {
+			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: name, Reason: reason})
+		}
+		return reason == "", err
+	}
+	for i, text := range []*string{&d.head.Summary, &d.defaultSummary} {
+		kept, err := keep([]string{"summary", "default_summary"}[i], false, *text)
 		if err != nil {
 			return nil, err
 		}
-		if reason != "" {
-			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: f.name, Reason: reason})
-			*f.text = ""
+		if !kept {
+			*text = ""
 		}
 	}
 	for _, p := range parts {
-		reason := ""
-		if p.Private && public {
-			reason = privateText
+		kept, err := keep(p.Name, p.Private, p.Texts...)
+		if err != nil {
+			return nil, err
 		}
-		for _, text := range p.Texts {
-			if reason == "" {
-				reason, err = m.omitReason(p.Name, text)
-				if err != nil {
-					return nil, err
-				}
-			}
-		}
-		if reason == "" {
+		if kept {
 			d.entries = append(d.entries, p)
-		} else {
-			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: reason})
 		}
 	}
 	return d, nil
