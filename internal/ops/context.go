@@ -70,17 +70,13 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
 	}
-	switch r.Format {
-	case "auto":
-		style.MaxChars = brief.DefaultStartChars
-		if r.MaxChars != nil {
-			style.MaxChars = *r.MaxChars
-		}
-	case "boot", "full":
+	if slices.Contains([]string{"auto", "boot", "full"}, r.Format) {
 		style.MaxChars = brief.NoLimit // only MEMORY.md is limited
 	}
 	if r.MaxChars != nil {
 		style.MaxChars = min(style.MaxChars, *r.MaxChars)
+	} else if r.Format == "auto" {
+		style.MaxChars = brief.DefaultStartChars
 	}
 	switch r.Format {
 	case "auto":

@@ -250,8 +250,12 @@ func (m readOps) findFile(c Call, file string) (string, bool) {
 	if _, _, err := m.loadFile(c, file); err == nil {
 		return file, true
 	}
-	archived := m.archivedFile(c, file)
-	return archived, archived != ""
+	for _, copied := range m.archivedCopies(file, func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
+		if _, _, err := m.loadFile(c, copied); err == nil {
+			return copied, true
+		}
+	}
+	return "", false
 }
 
 // maxSimilar bounds the files that an error suggests.

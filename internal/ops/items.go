@@ -261,7 +261,6 @@ type handEdits struct {
 	m    readOps
 	path string
 
-	read    bool
 	written map[[2]string]string // texts, by the attributes id and updated
 	time    time.Time            // of the last change by another program, or later
 }
@@ -272,21 +271,19 @@ func (h *handEdits) timeOf(e *memory.Entry) time.Time {
 	if id == "" || updated == "" || h.m.changes == nil {
 		return e.Time
 	}
-	if !h.read {
-		h.read = true
-		h.readJournal()
-	}
-	switch was, ok := h.written[[2]string{id, updated}]; {
-	case !ok, was == e.Text, !h.time.After(e.Time):
-		return e.Time
-	default:
+	h.readJournal()
+	if was, ok := h.written[[2]string{id, updated}]; ok && was != e.Text && h.time.After(e.Time) {
 		return h.time
 	}
+	return e.Time
 }
 
 // readJournal reads the changes of the file, if another program changed it. The oldest
 // text with an id and a time is the one that got this time.
 func (h *handEdits) readJournal() {
+	if h.written != nil {
+		return
+	}
 	h.written = map[[2]string]string{}
 	file, err := h.m.file(h.path)
 	if err != nil {
@@ -300,8 +297,9 @@ func (h *handEdits) readJournal() {
 			h.time = r.Time
 		case r.After != next: // another program changed this version
 			external++
-			if text, err := h.m.changes.Version(r.After); err == nil {
-				h.addTexts(text)
+			text, _ := h.m.changes.Version(r.After) // nil if it is gone
+			for _, e := range h.m.Layout.Parse(h.path, text, memory.Meta{}).Entries {
+				h.written[[2]string{e.Attributes["id"], e.Attributes["updated"]}] = e.Text
 			}
 		}
 		next = r.Before
@@ -313,14 +311,3 @@ func (h *handEdits) readJournal() {
 
 // maxHandEdits bounds the changes by other programs that are examined.
 const maxHandEdits = 50
-
-// addTexts adds the entries of a version of the file.
-func (h *handEdits) addTexts(text []byte) {
-	doc := h.m.Layout.Parse(h.path, text, memory.Meta{})
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if id := e.Attributes["id"]; id != "" {
-			h.written[[2]string{id, e.Attributes["updated"]}] = e.Text
-		}
-	}
-}

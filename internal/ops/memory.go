@@ -205,15 +205,23 @@ func (m readOps) syncIndex(ctx context.Context, c *Call) error {
 // renewView sets the call's view to the current permissions of the caller. While the
 // index is incomplete, the view may be too narrow; c.degraded records that,
 // even if the index is complete by the time of the answer.
-func (m readOps) renewView(c *Call) (err error) {
+func (m readOps) renewView(c *Call) error {
 	c.degraded = m.syncer.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
-	c.View, err = m.Scopes.View(c.Scope)
-	if err != nil {
-		return api.Errorf(api.Invalid, "%v", err)
+	if err := m.setView(c); err != nil {
+		return err
 	}
 	if m.Disabled {
 		c.View, c.disabled = c.View.Closed(), true
+	}
+	return nil
+}
+
+// setView sets the call's view to that of its scope.
+func (m readOps) setView(c *Call) (err error) {
+	c.View, err = m.Scopes.View(c.Scope)
+	if err != nil {
+		return api.Errorf(api.Invalid, "%v", err)
 	}
 	return nil
 }

@@ -113,13 +113,11 @@ func (m writeOps) checkEvidence(c Call, s *memory.Summary) error {
 	case s.Visibility != memory.PublicOK:
 		return nil
 	}
-	scope := c.Scope
-	scope.Context = memory.Public
-	var err error
-	evidence.View, err = m.Scopes.View(scope)
-	if err != nil {
-		return api.Errorf(api.Invalid, "%v", err)
+	c.Scope.Context = memory.Public
+	if err := m.setView(&c); err != nil {
+		return err
 	}
+	evidence.View = c.View
 	if err := evidence.Check(s.Evidence); err != nil {
 		return api.Errorf(api.Invalid, "%v for public readers", err).
 			WithHint("remove the evidence, or set `visibility` to private_only")

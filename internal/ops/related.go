@@ -112,7 +112,12 @@ func (m readOps) linkResolver(c Call) *index.LinkResolver {
 			}
 			return doc
 		},
-		Moved: func(path string) string { return m.archivedFile(c, path) },
+		Moved: func(path string) string {
+			if found, _ := m.findFile(c, path); found != path {
+				return found
+			}
+			return ""
+		},
 	}
 }
 
@@ -139,20 +144,6 @@ func (m readOps) archivedCopies(name string, keep func(*index.FileInfo) bool) []
 	}
 	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // the first part first
 	return paths
-}
-
-// archivedFile returns the path of the file in an archive that the caller can
-// read, or "" if there is none or name still exists.
-func (m readOps) archivedFile(c Call, name string) string {
-	if _, _, err := m.loadFile(c, name); err == nil {
-		return ""
-	}
-	for _, copied := range m.archivedCopies(name, func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
-		if _, _, err := m.loadFile(c, copied); err == nil {
-			return copied
-		}
-	}
-	return ""
 }
 
 // archivedEntry returns the readable entry in an archive that was the entry of a
@@ -201,10 +192,7 @@ func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry, lin
 			}
 			l.Anchor = id
 		default:
-			l.Path = m.archivedFile(c, piece)
-			if _, _, err := m.loadFile(c, piece); err == nil {
-				l.Path = piece
-			}
+			l.Path, _ = m.findFile(c, piece)
 		}
 		l.Missing = l.Path == "" && !strings.Contains(piece, "://") && !strings.HasPrefix(piece, "/")
 		links = append(links, l)

@@ -455,12 +455,12 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 
 // tickedPlaces returns the places of boxes that the caller may read.
 func (m writeOps) tickedPlaces(c Call, boxes []todosync.Copy) []api.TodoPlace {
-	places := []api.TodoPlace{}
-	paths := map[string]bool{}
+	places, paths := []api.TodoPlace{}, []string{}
 	for _, b := range boxes {
-		paths[b.Path] = true
+		paths = append(paths, b.Path)
 	}
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
 		doc, shown, err := m.loadFile(c, path)
 		if err != nil {
 			continue

@@ -94,7 +94,7 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 
 // withAliases extends a call to every key that is linked to its subject, even
 // if other operations do not show the data of these keys.
-func (m adminOps) withAliases(c *Call) (err error) {
+func (m adminOps) withAliases(c *Call) error {
 	links, _ := m.Scopes.Links() // the last valid links if the file is invalid
 	c.Scope.Aliases = nil
 	for _, l := range links {
@@ -102,11 +102,7 @@ func (m adminOps) withAliases(c *Call) (err error) {
 			c.Scope.Aliases = append(c.Scope.Aliases, memory.ExternalSubject(l.Key))
 		}
 	}
-	c.View, err = m.Scopes.View(c.Scope)
-	if err != nil {
-		return api.Errorf(api.Invalid, "%v", err)
-	}
-	return nil
+	return m.setView(c)
 }
 
 // planWipe finds the data of a subject and its aliases. If another subject claims
@@ -214,15 +210,14 @@ func (m adminOps) removeFiles(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		written, err := m.Writer.Write(ctx, vault.Change{
 			Path: path, Cause: "wipe", Group: group, Requested: true, Secret: true,
-			Edit: func(old *vault.File) ([]byte, error) {
-				if old == nil {
-					return nil, nil
+			Edit: func(old *vault.File) (data []byte, err error) {
+				if old != nil {
+					err = vault.ErrRemove
 				}
-				return nil, vault.ErrRemove
+				return nil, err
 			},
 		})
-		errs = append(errs, err)
-		group = cmp.Or(group, written.ID)
+		group, errs = cmp.Or(group, written.ID), append(errs, err)
 	}
 	return errors.Join(errs...)
 }
