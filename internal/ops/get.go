@@ -23,46 +23,34 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if err != nil {
 		return nil, err
 	}
-	at := readTarget{id: r.ID}
-	if _, line, _ := api.CutLines(r.ID); r.ID == "" || line > 0 {
-		at, err = m.findTarget(ctx, c, r.Path+r.ID)
-		if err != nil {
-			return nil, err
-		}
+	at, err := m.findTarget(ctx, c, r.Path+r.ID)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && r.ID != "" && m.Shared != nil {
+		return m.getShared(ctx, c, r.ID, err)
 	}
-	path, id, from, lines := at.path, at.id, r.From, r.Lines
+	if err != nil {
+		return nil, err
+	}
+	doc, shown, e, path := at.doc, at.doc.Shown(c.View), at.entry, at.doc.Place.Path
+	from, lines := r.From, r.Lines
 	if from == 1 && lines == 0 && at.from > 0 {
 		from, lines = at.from, at.lines
 	}
 	plain, untrusted := "", false
-	if id != "" {
-		doc, e, err := m.findEntry(ctx, c, id)
-		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && m.Shared != nil {
-			return m.getShared(ctx, c, id, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		shown := doc.Shown(c.View)
-		path, from = doc.Place.Path, shown.Line(e.Line)
+	switch {
+	case e != nil && r.From > 1:
+		return nil, api.Errorf(api.Invalid, "from: no effect on an entry").WithHint("omit `from`, or name the file")
+	case e != nil && r.Lines > 0:
+		return nil, api.Errorf(api.Invalid, "lines: no effect on an entry").WithHint("omit `lines`, or name the file")
+	case e != nil:
+		from = shown.Line(e.Line)
 		lines = shown.Line(e.EndLine) - from + 1
 		plain, untrusted = e.Content(), e.Author().Untrusted(c.View)
 		if doc.Place.Kind == memory.Longterm {
 			plain = e.Remembered()
 		}
 		defer m.recordUse(path + "#" + e.ID)
-	}
-	switch {
-	case id != "" && r.From > 1:
-		return nil, api.Errorf(api.Invalid, "from: no effect on an entry").WithHint("omit `from`, or name the file")
-	case id != "" && r.Lines > 0:
-		return nil, api.Errorf(api.Invalid, "lines: no effect on an entry").WithHint("omit `lines`, or name the file")
-	case id == "" && r.Plain:
+	case r.Plain:
 		return nil, api.Errorf(api.Invalid, "plain: %s is a file", path).WithHint("add #id to select an entry")
-	}
-	doc, shown, err := m.loadFile(c, path)
-	if err != nil {
-		return nil, err
 	}
 	total := len(shown.Lines)
 	if from > max(total, 1) { // an empty file is read from its first line too
@@ -79,7 +67,7 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		Stale: doc.Stale,
 		Index: m.indexState(c),
 	}
-	if id == "" {
+	if e == nil {
 		for _, lines := range doc.UntrustedLines(shown, c.View) {
 			if lines[0] <= to && from <= lines[1] {
 				answer.UntrustedLines = append(answer.UntrustedLines, [2]int{max(lines[0], from), min(lines[1], to)})
@@ -198,10 +186,11 @@ func cutID(id string) (path, entry string, ok bool) {
 	return id[:max(i, 0)], id[i+1:], i >= 0
 }
 
-// A readTarget is what a place in a request stands for: an entry if id is set, else a file or
-// some of its lines.
+// A readTarget is what a place in a request stands for: an entry, or a file or some of its
+// lines.
 type readTarget struct {
-	path, id    string
+	doc         *memory.Document
+	entry       *memory.Entry
 	from, lines int // 0 without a line
 }
 
@@ -209,40 +198,32 @@ type readTarget struct {
 // file, also with lines; path#id; the explicit id of an entry; or the name of only one
 // readable file, without directory or extension. Other places are an error with similar
 // names.
-func (m readOps) findTarget(ctx context.Context, c Call, place string) (readTarget, error) {
-	if file, ok := m.findFile(c, place); ok {
-		return readTarget{path: file}, nil
-	}
-	if strings.Contains(place, "#") {
-		return readTarget{id: place}, nil
-	}
-	name, from, to := api.CutLines(place)
-	if from == 0 {
-		refs, err := m.Index.ByID(ctx, c.View, place)
-		if err != nil {
-			return readTarget{}, err
-		}
-		if len(refs) > 0 {
-			return readTarget{id: place}, nil
-		}
-	}
-	file, ok := m.findFile(c, name)
-	if !ok {
-		similar := m.similarFiles(c, name)
-		if len(similar) != 1 || fileName(similar[0]) != fileName(name) || strings.Contains(name, "/") {
-			missing := notFound("file", place)
-			if len(similar) > 0 {
-				missing.WithHint("similar: %s", strings.Join(similar, ", "))
+func (m readOps) findTarget(ctx context.Context, c Call, place string) (t readTarget, err error) {
+	file, found := m.findFile(c, place)
+	if !found {
+		name, from, to := api.CutLines(place)
+		if from == 0 {
+			t.doc, t.entry, err = m.findEntry(ctx, c, place)
+			if err == nil || strings.Contains(place, "#") || asError(err).Code != api.NotFound {
+				return t, err
 			}
-			return readTarget{}, missing
 		}
-		file = similar[0]
+		t.from, t.lines = from, max(to-from+1, 0)
+		file, found = m.findFile(c, name)
+		if !found {
+			similar := m.similarFiles(c, name)
+			if len(similar) != 1 || fileName(similar[0]) != fileName(name) || strings.Contains(name, "/") {
+				missing := notFound("file", place)
+				if len(similar) > 0 {
+					missing.WithHint("similar: %s", strings.Join(similar, ", "))
+				}
+				return t, missing
+			}
+			file = similar[0]
+		}
 	}
-	t := readTarget{path: file, from: from}
-	if to > 0 {
-		t.lines = to - from + 1
-	}
-	return t, nil
+	t.doc, _, err = m.loadFile(c, file)
+	return t, err
 }
 
 // findFile returns the path of a readable file, or of its archived copy.

@@ -20,31 +20,15 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	var doc *memory.Document
-	var entries []*memory.Entry
-	at := readTarget{id: r.ID}
-	if r.ID == "" {
-		at, err = m.findTarget(ctx, c, r.Path)
-		if err != nil {
-			return nil, err
-		}
+	at, err := m.findTarget(ctx, c, r.Path+r.ID)
+	if err != nil {
+		return nil, err
 	}
-	if at.id != "" {
-		d, e, err := m.findEntry(ctx, c, at.id)
-		if err != nil {
-			return nil, err
-		}
-		doc, entries = d, []*memory.Entry{e}
-	} else {
-		d, _, err := m.loadFile(c, at.path)
-		if err != nil {
-			return nil, err
-		}
-		doc = d
-		for i := range doc.Entries {
-			if e := &doc.Entries[i]; e.Readable(c.View) {
-				entries = append(entries, e)
-			}
+	doc := at.doc
+	var entries []*memory.Entry
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Readable(c.View) && (at.entry == nil || at.entry == e) {
+			entries = append(entries, e)
 		}
 	}
 	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{},
