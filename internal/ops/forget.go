@@ -114,32 +114,26 @@ func addOccurrences(a *api.ForgetAnswer, match index.Phrase, traces []occurrence
 // markMatches returns a text and the ranges of the matches in it, in characters. From a long
 // text it cuts a part with the first match.
 func markMatches(text string, match index.Phrase) (string, [][2]int) {
-	found := match.Find(text)
-	from, to := 0, len(text)
-	if utf8.RuneCountInString(text) > maxOccurrenceText {
-		at := 0
-		if len(found) > 0 && utf8.RuneCountInString(text[:found[0][1]]) >= maxOccurrenceText {
-			at = utf8.RuneCountInString(text[:found[0][0]]) - maxOccurrenceText/4
+	if runes := []rune(text); len(runes) > maxOccurrenceText {
+		from := 0
+		if found := match.Find(text); len(found) > 0 && utf8.RuneCountInString(text[:found[0][1]]) >= maxOccurrenceText {
+			from = utf8.RuneCountInString(text[:found[0][0]]) - maxOccurrenceText/4
 		}
-		runes := []rune(text)
-		from = len(string(runes[:at]))
-		to = from + len(string(runes[at:min(len(runes), at+maxOccurrenceText-2)]))
-	}
-	before, after := "", ""
-	if from > 0 {
-		before = "…"
-	}
-	if to < len(text) {
-		after = "…"
+		to := min(len(runes), from+maxOccurrenceText-2)
+		text = string(runes[from:to])
+		if from > 0 {
+			text = "…" + text
+		}
+		if to < len(runes) {
+			text += "…"
+		}
 	}
 	var marks [][2]int
-	for _, f := range found {
-		if from <= f[0] && f[1] <= to {
-			start := utf8.RuneCountInString(before + text[from:f[0]])
-			marks = append(marks, [2]int{start, start + utf8.RuneCountInString(text[f[0]:f[1]])})
-		}
+	for _, f := range match.Find(text) {
+		start := utf8.RuneCountInString(text[:f[0]])
+		marks = append(marks, [2]int{start, start + utf8.RuneCountInString(text[f[0]:f[1]])})
 	}
-	return before + text[from:to] + after, marks
+	return text, marks
 }
 
 // storeList stores a list and returns its token. The token depends on the subject,
@@ -220,9 +214,15 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Own, doc.Front.Author())
 	session := doc.Place.Kind == memory.Session && doc.Front.SessionID != ""
 	var traces []occurrence
+	add := func(t occurrence) {
+		t.Path, t.Kind = path, kind
+		if isPartial(doc) {
+			t.ID = ""
+		}
+		traces = append(traces, t)
+	}
 	if mayFile && match.In(path) {
-		traces = append(traces,
-			occurrence{Occurrence: api.Occurrence{What: "path", Path: path, Kind: kind, Text: path}})
+		add(occurrence{Occurrence: api.Occurrence{What: "path", Text: path}})
 	}
 	of := make([]bool, len(shown.Lines)+2) // lines that belong to an occurrence
 	for i := range doc.Entries {
@@ -242,8 +242,8 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 			parts = [][2]int{{e.Line, e.EndLine}}
 		}
 		for _, p := range parts {
-			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry", Path: path,
-				Line: shown.Line(p[0]), EndLine: shown.Line(p[1]), Kind: kind, Text: e.Text,
+			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry",
+				Line: shown.Line(p[0]), EndLine: shown.Line(p[1]), Text: e.Text,
 				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
@@ -257,7 +257,7 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 			}
 			t.Writer = writerOf(session || e.Source != "" && e.Comment.End > 0 &&
 				doc.LineStart(p[0]) <= e.Comment.Start && e.Comment.End <= doc.LineStart(p[1]+1))
-			traces = append(traces, t)
+			add(t)
 		}
 	}
 	front := 0 // last line of the frontmatter
@@ -273,10 +273,10 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 			}
 		}
 		if !doc.HasGeneratedSummary() { // that follows the entries
-			traces = append(traces, occurrence{entry: summaryID, digest: digestOf(said), Occurrence: api.Occurrence{
-				ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
+			add(occurrence{entry: summaryID, digest: digestOf(said), Occurrence: api.Occurrence{
+				ID: path + "#" + summaryID, What: "summary", Line: shown.Line(field.Line),
 				EndLine: shown.Line(field.Line), Writer: writerOf(session),
-				Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
+				Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
 			}})
 		}
 	}
@@ -285,21 +285,15 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 		if !mayFile || of[i+1] || !match.In(doc.SourceLines(source, source)) {
 			continue
 		}
-		t := occurrence{Occurrence: api.Occurrence{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind,
-			Text: text}}
+		what := "hidden"
 		switch {
 		case source <= front:
-			t.What = "frontmatter"
+			what = "frontmatter"
 		case slices.ContainsFunc(doc.Headings,
 			func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
-			t.What = "heading"
+			what = "heading"
 		}
-		traces = append(traces, t)
-	}
-	for i := range traces {
-		if isPartial(doc) {
-			traces[i].ID = ""
-		}
+		add(occurrence{Occurrence: api.Occurrence{What: what, Line: i + 1, EndLine: i + 1, Text: text}})
 	}
 	slices.SortStableFunc(traces, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })
 	return traces

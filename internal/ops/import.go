@@ -55,14 +55,8 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 	if err != nil {
 		return nil, err
 	}
-	if err := m.syncIndex(ctx, &c); err != nil {
+	if err := m.waitAllIndexed(ctx, &c); err != nil { // a file of a record may have been moved
 		return nil, err
-	}
-	if err := m.waitAllRead(ctx, &c); err != nil {
-		return nil, err
-	}
-	if !c.synced { // a file of a record may have been moved
-		return nil, api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
 	records, paths := m.decodeRecords(r, answer)
 	stems := map[string][]string{} // paths of imported files by path without suffix
@@ -186,12 +180,8 @@ func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, cr
 			}
 			part.Section = append(part.Section, mask(s))
 		}
-		for _, e := range p.Evidence {
-			part.Evidence = append(part.Evidence, mask(memory.CleanLine(e)))
-		}
-		for _, t := range p.Tags {
-			part.Tags = append(part.Tags, mask(memory.CleanLine(t)))
-		}
+		line := func(s string) string { return mask(memory.CleanLine(s)) }
+		part.Evidence, part.Tags = convertEach(p.Evidence, line), convertEach(p.Tags, line)
 		for key, value := range p.Attributes {
 			value = memory.CleanLine(value)
 			if value != "" {
