@@ -112,10 +112,7 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	if len(seeds) == 0 {
 		return nil, m.noTask(c, r)
 	}
-	boxes, rules := make([]todosync.Copy, len(all)), taskRules(c)
-	for i := range all {
-		boxes[i] = all[i].Copy
-	}
+	boxes, rules := boxesOf(all), taskRules(c)
 	var tasks [][]taskCopy
 	taken := make([]bool, len(all)) // each box belongs to one task
 	for _, i := range seeds {
@@ -156,13 +153,7 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	return tasks, nil
 }
 
-func pick[T any](list []T, at []int) []T {
-	picked := make([]T, len(at))
-	for i, n := range at {
-		picked[i] = list[n]
-	}
-	return picked
-}
+func pick[T any](list []T, at []int) []T { return convertEach(at, func(i int) T { return list[i] }) }
 
 // otherDue reports whether two copies have different due dates.
 func (t *taskCopy) otherDue(u *taskCopy) bool {
@@ -453,15 +444,13 @@ func (m readOps) openTasks(c Call, days int, order projectOrder, hide bool) (ope
 
 // compareOverdue orders overdue tasks, by due date, before others.
 func compareOverdue(a, b api.Todo) int {
-	switch {
-	case a.Overdue && b.Overdue:
-		return strings.Compare(a.Due, b.Due)
-	case a.Overdue:
-		return -1
-	case b.Overdue:
-		return 1
+	late := func(t api.Todo) string {
+		if t.Overdue {
+			return t.Due
+		}
+		return "~" // after all days
 	}
-	return 0
+	return strings.Compare(late(a), late(b))
 }
 
 // compareTodos orders tasks: overdue ones first, then by day, oldest first, then by
@@ -526,19 +515,15 @@ func taskRules(c Call) *todosync.Rules {
 // groupTasks groups copies by task, newest first.
 func groupTasks(c Call, copies []taskCopy) [][]taskCopy {
 	slices.SortStableFunc(copies, taskCopy.compare)
-	boxes := make([]todosync.Copy, len(copies))
-	for i := range copies {
-		boxes[i] = copies[i].Copy
-	}
 	var groups [][]taskCopy
-	for _, members := range taskRules(c).Group(boxes) {
-		var group []taskCopy
-		for _, i := range members {
-			group = append(group, copies[i])
-		}
-		groups = append(groups, group)
+	for _, members := range taskRules(c).Group(boxesOf(copies)) {
+		groups = append(groups, pick(copies, members))
 	}
 	return groups
+}
+
+func boxesOf(copies []taskCopy) []todosync.Copy {
+	return convertEach(copies, func(t taskCopy) todosync.Copy { return t.Copy })
 }
 
 // compare orders copies by day, newest first, then by place.
