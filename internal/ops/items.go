@@ -111,25 +111,28 @@ type foundItem struct {
 // An empty namespace means all namespaces.
 func (m readOps) findItems(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
 	known := m.itemFiles(c)
-	for rank, subject := range c.View.Subjects() {
-		for _, ns := range memory.Namespaces() {
-			if namespace != "" && ns != namespace {
+	for _, ns := range memory.Namespaces() {
+		if namespace != "" && ns != namespace {
+			continue
+		}
+		for _, path := range known[ns] {
+			doc, err := m.Files.Load(path)
+			if err != nil || claimsOtherSubject(c, doc) {
 				continue
 			}
-			for _, path := range known[ns] {
-				doc := m.itemFile(c, subject, path)
-				if doc == nil {
+			doc = doc.For(c.View)
+			if doc == nil {
+				continue
+			}
+			rank := slices.Index(c.View.Subjects(), c.View.SubjectOf(doc.Own))
+			shown := sync.OnceValue(func() memory.Shown { return doc.Shown(c.View) })
+			for i := range doc.Entries {
+				e := &doc.Entries[i]
+				if rank < 0 || e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {
 					continue
 				}
-				shown := sync.OnceValue(func() memory.Shown { return doc.Shown(c.View) })
-				for i := range doc.Entries {
-					e := &doc.Entries[i]
-					if e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {
-						continue
-					}
-					if key, value, ok := e.Item(); ok {
-						list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown, e.Time})
-					}
+				if key, value, ok := e.Item(); ok {
+					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown, e.Time})
 				}
 			}
 		}
@@ -168,39 +171,26 @@ func itemPath(subject, namespace string) string {
 // The index may not know the usual ones and those of the caller yet.
 func (m readOps) itemFiles(c Call) map[string][]string {
 	paths := map[string][]string{}
+	add := func(ns, path string) {
+		if !slices.Contains(paths[ns], path) {
+			paths[ns] = append(paths[ns], path)
+		}
+	}
 	for _, ns := range memory.Namespaces() {
-		var usual []string
+		usual := convertEach(c.View.Subjects(), func(subject string) string { return itemPath(subject, ns) })
 		if dir := m.inbox(c); dir != "" {
 			usual = append(usual, dir+"/"+ns+".md")
 		}
-		for _, subject := range c.View.Subjects() {
-			usual = append(usual, itemPath(subject, ns))
-		}
 		for _, path := range usual {
-			paths[ns] = append(paths[ns], path, memory.BesideFile(path, memory.PublicFile),
-				memory.BesideFile(path, memory.UnseenFile))
+			add(ns, path)
+			add(ns, memory.BesideFile(path, memory.PublicFile))
+			add(ns, memory.BesideFile(path, memory.UnseenFile))
 		}
 	}
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Items && f.Readable(c.View) }) {
-		if ns := m.Layout.Place(f.Path).Namespace; !slices.Contains(paths[ns], f.Path) {
-			paths[ns] = append(paths[ns], f.Path)
-		}
+		add(m.Layout.Place(f.Path).Namespace, f.Path)
 	}
 	return paths
-}
-
-// itemFile returns the caller's view of an item file of a subject, or nil if
-// the caller may read nothing in it.
-func (m readOps) itemFile(c Call, subject, path string) *memory.Document {
-	doc, err := m.Files.Load(path)
-	if err != nil || claimsOtherSubject(c, doc) {
-		return nil
-	}
-	doc = doc.For(c.View)
-	if doc == nil || c.View.SubjectOf(doc.Own) != subject {
-		return nil // two of the caller's subjects may have the same directory
-	}
-	return doc
 }
 
 // uniqueItems returns one item of each name, in order. Its result does not depend on
