@@ -12,8 +12,6 @@ import (
 
 // A binding is the function that implements an operation.
 type binding struct {
-	request, answer reflect.Type
-
 	do     func(*Memory, context.Context, Call, any) (any, error)
 	stream func(*Memory, context.Context, Call, any, func(any) error) error
 }
@@ -167,14 +165,13 @@ var bindings = map[string]binding{
 	"status":                bindFunc((*Memory).adminOps, adminOps.statusOp),
 	"embed":                 bindFunc((*Memory).adminOps, adminOps.embed),
 	"operations":            bindFunc((*Memory).readOps, readOps.operations),
-	"events":                bindStream[api.Event]((*Memory).adminOps, adminOps.events),
+	"events":                bindStream((*Memory).adminOps, adminOps.events),
 }
 
 // bindFunc returns the binding of a method of the part of the memory that view returns.
 func bindFunc[Ops, Request, Answer any](view func(*Memory) Ops,
 	f func(Ops, context.Context, Call, *Request) (*Answer, error)) binding {
 	return binding{
-		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Answer](),
 		do: func(m *Memory, ctx context.Context, c Call, r any) (any, error) {
 			answer, err := f(view(m), ctx, c, r.(*Request))
 			if err != nil {
@@ -185,10 +182,9 @@ func bindFunc[Ops, Request, Answer any](view func(*Memory) Ops,
 	}
 }
 
-func bindStream[Part, Ops, Request any](view func(*Memory) Ops,
+func bindStream[Ops, Request any](view func(*Memory) Ops,
 	f func(Ops, context.Context, Call, *Request, func(any) error) error) binding {
 	return binding{
-		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Part](),
 		stream: func(m *Memory, ctx context.Context, c Call, r any, send func(any) error) error {
 			return redactError(f(view(m), ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
 		},

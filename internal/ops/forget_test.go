@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -164,46 +163,6 @@ func TestForgetLines(t *testing.T) {
 	}
 	d.want(t, "people.md", "Bob: 2\nCarl: another secret\n")
 	d.want(t, kept, "Bob: 3\nCarl: another secret\n")
-}
-
-// TestForgetWriter checks which text counts as written by memwatchd.
-func TestForgetWriter(t *testing.T) {
-	d, c := newForgetCase(t, map[string]string{
-		"MEMORY.md":       "- a secret\n- old secret <!-- source=cli -->\n- two lines,\n  one secret <!-- source=cli -->\n",
-		"todo.md":         "- [ ] a secret task\n",
-		"2026-02-05/s.md": "---\nsession_id: s\n---\n- a secret of a session\n",
-	})
-	w := d.memory.adminOps()
-	if _, err := w.remember(t.Context(), c, &api.RememberRequest{Text: "a new secret\nof two lines", Explicit: true}); err != nil {
-		t.Fatal(err)
-	}
-	a, err := w.forget(t.Context(), c, &api.ForgetRequest{Match: "secret"})
-	checkError(t, err)
-	got := map[string]string{}
-	for _, e := range a.Entries {
-		got[e.Text] = e.Writer
-	}
-	want := map[string]string{
-		"- a secret": "other", "- old secret": "memwatchd", "- two lines,\n  one secret": "memwatchd",
-		"- a new secret\n  of two lines\n\n  (added 2026-02-05)": "memwatchd", "- [ ] a secret task": "other", "- a secret of a session": "memwatchd",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestLinkPattern checks in which lines of the file of links a subject occurs.
-func TestLinkPattern(t *testing.T) {
-	pattern := linkPattern("ext:telegram:1")
-	for line, want := range map[string]bool{
-		"telegram:1: acct:4\n": true, `"telegram:1": acct:4`: true, "{telegram:1: acct:4}": true, "a: [ext:telegram:1]": true,
-		"# formerly telegram:1.\n": true, "telegram:1:\n": true, "telegram:12: x\n": false, "telegram:1:2: x\n": false,
-		"a-telegram:1: x\n": false, "\u00e9telegram:1: x\n": false, "telegram:1-b: x\n": false,
-	} {
-		if got := pattern.MatchString(line); got != want {
-			t.Errorf("%q: %t", line, got)
-		}
-	}
 }
 
 // TestWipeLeavesLinksOfOthers checks that a wipe erases exactly the links of its

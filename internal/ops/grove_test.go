@@ -405,11 +405,8 @@ func (g *testMemory) readable(t testing.TB, s memory.Scope) map[string]string {
 	checkError(t, err)
 	is := map[string]string{}
 	for path := range g.files(t) {
-		if doc, err := g.Load(path); err == nil {
-			doc = doc.For(v)
-			if doc != nil {
-				is[path] = strings.Join(doc.Shown(v).Lines, "\n")
-			}
+		if doc, err := g.Load(path); err == nil && doc.For(v) != nil {
+			is[path] = strings.Join(doc.For(v).Shown(v).Lines, "\n")
 		}
 	}
 	return is

@@ -96,22 +96,6 @@ func TestResolveOnFixedListener(t *testing.T) {
 	}
 }
 
-// TestRememberInADirectoryThatHasBecomeAnothers checks the same for an existing
-// file that names no subject.
-func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
-	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
-	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
-	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.adminOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := d.memory.adminOps().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
-	if asError(err).Code != api.SubjectConflict {
-		t.Errorf("it is made the second one's: %v", err)
-	}
-	d.want(t, path, text)
-}
-
 // TestItemPutHidesOthers checks that a caller who may not read its new item
 // gets back the item as written, not another one with the same id.
 func TestItemPutHidesOthers(t *testing.T) {

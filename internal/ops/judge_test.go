@@ -19,7 +19,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/llm"
-	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -277,20 +276,6 @@ func TestWhatAModelIsTold(t *testing.T) {
 				t.Errorf("hints %q", answer.Hints)
 			}
 		})
-	}
-}
-
-// TestMayJudge checks that text with a credential or a mask, and text over the
-// size limit, is not sent. Such text can therefore not be written back.
-func TestMayJudge(t *testing.T) {
-	masked, _ := secrets.Redact("the token is " + testKey)
-	for text, want := range map[string]bool{
-		"the token is gone": true, "the token is " + testKey: false, masked: false,
-		strings.Repeat("x", maxJudgedText): true, strings.Repeat("x", maxJudgedText+1): false,
-	} {
-		if got := new(Memory).adminOps().mayJudge(memory.PublicOK, text); got != want {
-			t.Errorf("%.60q is told: %v", text, got)
-		}
 	}
 }
 

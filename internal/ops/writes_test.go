@@ -320,21 +320,6 @@ func TestWriteBusy(t *testing.T) {
 	}
 }
 
-// TestWriteRefused checks that callers see why a file is not changed.
-func TestWriteRefused(t *testing.T) {
-	const path = "2026-02-04/cli.md"
-	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("---\nwritten_by: acct:42\n---\n- a <!-- written_by=acct:42 -->\n")}}}).disk(t)
-	if err := os.Link(filepath.Join(d.dir, path), filepath.Join(t.TempDir(), "other")); err != nil {
-		t.Skipf("no hard links here: %v", err)
-	}
-	for _, who := range []string{"owner", "acct:42"} {
-		_, err := d.memory.adminOps().edit(t.Context(), d.callAs(t, who, "private"), &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
-		if e := asError(err); e.Code != api.Conflict || !strings.Contains(e.Message, "hard links") {
-			t.Errorf("the error is %s %v", e.Code, err)
-		}
-	}
-}
-
 // TestPartialFile checks that a caller cannot change a file of which it can read only a
 // part, also its own text, and that the errors do not depend on the rest.
 func TestPartialFile(t *testing.T) {
