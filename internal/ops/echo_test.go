@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/memwatchd/memwatchd/api"
 )
 
@@ -54,6 +56,60 @@ func TestPublicCharacters(t *testing.T) {
 					t.Errorf("%s in %s: %s: %v", op.Name, context, p.Name, err)
 				}
 			}
+		}
+	}
+}
+
+// TestTextTooLong checks that note, capture, remember, profile and project reject a text
+// over the size limit and then write nothing.
+func TestTextTooLong(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	c := d.callAs(t, "owner", "private")
+	based := api.Basis{Evidence: []string{"https://example.com"}}
+	for name, ask := range map[string]func(text string) error{
+		"note": func(text string) error {
+			_, err := d.memory.adminOps().note(t.Context(), c, &api.NoteRequest{Text: text})
+			return err
+		},
+		"capture": func(text string) error {
+			_, err := d.memory.adminOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{text}})
+			return err
+		},
+		"remember": func(text string) error {
+			_, err := d.memory.adminOps().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
+			return err
+		},
+		"profile": func(text string) error {
+			_, err := d.memory.adminOps().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Basis: based})
+			return err
+		},
+		"project": func(text string) error {
+			_, err := d.memory.adminOps().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Basis: based})
+			return err
+		},
+	} {
+		fits, book := strings.Repeat("x", maxText), strings.Repeat("x", maxText+1)
+		if err := ask(book); asError(err).Code != api.TooLarge || d.changes(t) != "" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := ask(fits); err != nil || d.changes(t) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPeriodYears checks that a time whose year in UTC has no four digits is
+// rejected: no answer can contain it.
+func TestPeriodYears(t *testing.T) {
+	m := readOpsCase(t, &txtar.Archive{Comment: []byte("timezone: Asia/Shanghai\n")}).memory(t).readOps()
+	for _, s := range []string{"9999-12-31T23:59:59-12:00", "0000-06-01T00:00:00Z", "0000", "0001"} {
+		if first, _, err := m.parsePeriod("as_of", s); err == nil {
+			t.Errorf("%s: %v", s, first)
+		}
+	}
+	for _, s := range []string{"9999", "9999-12-31", "0001-01-02", "65535w"} {
+		if _, _, err := m.parsePeriod("as_of", s); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -1,9 +1,15 @@
 package ops
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -74,5 +80,89 @@ func TestNotesAtOnce(t *testing.T) {
 	}
 	if seen["- the same"] != 1 || len(doc.Entries) != 2*n+1 {
 		t.Errorf("%d entries are %v", len(doc.Entries), seen)
+	}
+}
+
+func received(t *testing.T, settings string) *diskCase {
+	t.Helper()
+	return readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-02-05T12:00:00Z\n" + settings)}).disk(t)
+}
+
+// TestReceive checks that a message is noted once, however often it arrives, in
+// the log of the day on which it was sent.
+func TestReceive(t *testing.T) {
+	d := received(t, "timezone: Asia/Shanghai\n")
+	now := d.memory.Now()
+	for _, r := range []Received{
+		{Source: "ntfy:phone:a1", Time: now.Add(-time.Minute), Title: "Shopping", Text: "Buy tea\nand milk"},
+		{Source: "ntfy:phone:a2", Time: now.Add(-21 * time.Hour), Text: "Yesterday, by the clock there"},
+		{Source: "ntfy:phone:a1", Time: now.Add(-time.Minute), Title: "Shopping", Text: "Buy tea\nand milk"},
+		{Source: "ntfy:phone:a3", Text: "# [ ] <private> <!-- visibility=public_ok --> \x1b[31m ^id", Title: "<!-- ## #"},
+		{Source: "ntfy:phone:a4", Time: now.Add(2 * time.Hour), Text: "From the future"},
+		{Source: "ntfy:phone:a5", Time: now.AddDate(-1, 0, 0), Text: "From another year"},
+		{Source: "ntfy:phone:a1", Time: now.Add(-time.Minute), Text: "another text of the same message"},
+	} {
+		if err := d.memory.Receive(t.Context(), r); err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	const attributes = " <!-- type=request visibility=private_only source=ntfy:phone:"
+	want := "memory/2026-02-04.md:\n" +
+		"  + # 2026-02-04\n  + \n  + ## 11:00 PM\n  + Yesterday, by the clock there" + attributes + "a2 -->\n" +
+		"memory/2026-02-05.md:\n" +
+		"  + # 2026-02-05\n  + \n  + ## 7:59 PM - Shopping\n  + Buy tea and milk" + attributes + "a1 -->\n" +
+		"  + \n  + ## 8:00 PM - &lt;!-- ## \\\\#\n  + \\\\# [ ] &lt;private> &lt;!-- visibility=public_ok --&gt; [31m \\\\^id" + attributes + "a3 -->\n" +
+		"  + \n  + ## 8:00 PM\n  + From the future" + attributes + "a4 -->\n" +
+		"  + \n  + ## 8:00 PM\n  + From another year" + attributes + "a5 -->\n"
+	if diff := cmp.Diff(want, d.changes(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	doc, err := d.Load("memory/2026-02-05.md")
+	checkError(t, err)
+	for _, e := range doc.Entries {
+		if !e.Author().Untrusted(memory.View{}) || e.Partition.Visibility != memory.PrivateOnly || len(e.Tasks) > 0 || e.Given {
+			t.Errorf("%q is trusted", e.Text)
+		}
+	}
+}
+
+// TestReceiveRefuses checks that long messages are truncated, that empty ones
+// and those with a credential are rejected permanently, and that nothing is
+// written while memory is disabled.
+func TestReceiveRefuses(t *testing.T) {
+	d := received(t, "")
+	for _, r := range []Received{{Source: "ntfy:p:a"}, {Source: "ntfy:p:b", Text: "\x00\n\u200f"}} {
+		if e, ok := errors.AsType[*api.Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != api.Invalid {
+			t.Errorf("%+v: %v", r, e)
+		}
+	}
+	for _, r := range []Received{{Source: "ntfy:p:s", Text: "a " + liveToken}, {Source: "ntfy:p:s", Text: "a", Title: liveToken}} {
+		if e, ok := errors.AsType[*api.Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != api.Secret {
+			t.Errorf("a credential: %v", e)
+		}
+	}
+	long := strings.Repeat("<!-- 字", maxNote)
+	if err := d.memory.Receive(t.Context(), Received{Source: "ntfy:p:c", Text: long, Title: long + " #"}); err != nil {
+		t.Error(err)
+	}
+	doc, err := d.Load("memory/2026-02-05.md")
+	checkError(t, err)
+	if n := utf8.RuneCountInString(doc.Entries[0].Text); n > maxNote || n < maxNote-20 || !strings.HasSuffix(doc.Entries[0].Text, "…") {
+		t.Errorf("it has %d characters: %q", n, doc.Entries[0].Text)
+	}
+	if n := utf8.RuneCountInString(doc.Headings[1].Text); n > maxTopic+20 {
+		t.Errorf("its heading has %d characters", n)
+	}
+	off := received(t, "enabled: false\n")
+	if err := off.memory.Receive(t.Context(), Received{Source: "ntfy:p:d", Text: "a"}); err != nil || off.changes(t) != "" {
+		t.Errorf("turned off, it is noted, %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.memory.Receive(ctx, Received{Source: "ntfy:p:e", Text: "a"}); err == nil {
+		t.Error("it is noted after the end")
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, "memory/2026-02-05.md")); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -401,4 +403,170 @@ func FuzzMCP(f *testing.F) {
 			t.Errorf("after %q: %v", message, got)
 		}
 	})
+}
+
+// TestMCPResources checks that files are resources for callers that may read
+// them: listed in pages, and read.
+func TestMCPResources(t *testing.T) {
+	var many []txtar.File
+	for i := range 1005 {
+		many = append(many, txtar.File{Name: fmt.Sprintf("notes/n%04d.md", i), Data: []byte("---\nvisibility: public_ok\n---\n\n- a note\n")})
+	}
+	m := someMemory(t, append(privateFiles, many...)...)
+	model := newModel(t, m, serveOps(t, m), "")
+	model.as("owner", "private")
+	var names []string
+	for r, err := range model.session.Resources(t.Context(), nil) {
+		checkError(t, err)
+		names = append(names, r.Name)
+		if r.URI != mcp.ResourceURI(r.Name) || r.MIMEType != "text/markdown" {
+			t.Errorf("%s is %s, of type %s", r.Name, r.URI, r.MIMEType)
+		}
+	}
+	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(many)+3 || !slices.Contains(names, "MEMORY.md") || slices.Contains(names, "2026-02-03/secret.md") {
+		t.Errorf("%d files are listed: %v", len(names), names[:10])
+	}
+	for uri, want := range map[string]string{
+		"memory://MEMORY.md":                       "# Long-Term Memory\n\n- words of the owner\n",
+		mcp.ResourceURI("2026-02-05/zoë 你好 #1.md"): "- more words for all\n",
+		"memory://2026-02-05/zoë 你好 %231.md":       "- more words for all\n",
+		"memory://%4DEMORY.md":                     "# Long-Term Memory\n\n- words of the owner\n",
+	} {
+		got, err := model.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil || len(got.Contents) != 1 || got.Contents[0].Text != want || got.Contents[0].MIMEType != "text/markdown" {
+			t.Errorf("%s is %+v, %v", uri, got, err)
+		}
+	}
+}
+
+// TestMCPNoResource checks that missing, unreadable and impossible resources
+// get the same answer.
+func TestMCPNoResource(t *testing.T) {
+	socket := serveOps(t, someMemory(t, privateFiles...))
+	for _, uri := range []string{
+		"memory://none.md", "memory://MEMORY.md", "memory://2026-02-03/secret.md", "memory://../etc/passwd", "memory://%2e%2e/x", "memory:///etc/passwd",
+		"memory://", "memory:", "file:///etc/passwd", "", "memory://%zz", "memory://a\u0000b", "memory://\u202e\U0010ffff", "memory://a%ff", "MEMORY://MEMORY.md",
+	} {
+		got := post(t, socket, "", rpc(1, "resources/read", fields{"uri": uri}), nil)
+		var failed struct {
+			Error struct {
+				Code    int
+				Message string
+				Data    struct{ URI string }
+			}
+		}
+		if err := json.Unmarshal([]byte(got.body), &failed); err != nil || failed.Error.Code != -32602 || failed.Error.Message != "Resource not found" {
+			t.Errorf("%q: %v, %v", uri, got, err)
+		}
+		escaped, ours := strings.CutPrefix(uri, "memory://")
+		if path, err := url.PathUnescape(escaped); ours && err == nil && path != "" {
+			uri = mcp.ResourceURI(path)
+		}
+		if failed.Error.Data.URI != uri {
+			t.Errorf("%q: it is said of %q", uri, failed.Error.Data.URI)
+		}
+	}
+}
+
+// A model sends requests to /mcp with the protocol's own client.
+type model struct {
+	session *sdk.ClientSession
+	headers http.Header // scope headers
+	memory  *Memory
+}
+
+// newModel returns a client of a memory that is served on a socket.
+func newModel(t testing.TB, m *Memory, socket, query string) *model {
+	t.Helper()
+	c := &model{headers: http.Header{}, memory: m}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: "http://memwatchd/mcp" + query, HTTPClient: &http.Client{Transport: c.over(socket)}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}, nil)
+	checkError(t, err)
+	t.Cleanup(func() { session.Close() })
+	c.session = session
+	return c
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// over returns a transport to a socket that adds the scope headers.
+func (c *model) over(socket string) http.RoundTripper {
+	socketed := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		maps.Copy(r.Header, c.headers)
+		return socketed.RoundTrip(r)
+	})
+}
+
+// as sets the scope of later requests.
+func (c *model) as(subject, context string) {
+	c.headers = http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
+}
+
+// toolOf returns the tool of an operation, or nil.
+func toolOf(op *api.Operation) *mcp.Tool {
+	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return slices.Contains(t.Operations, op) }); i >= 0 {
+		return mcp.Tools[i]
+	}
+	return nil
+}
+
+// setScope sets the scope of a request. It returns false if headers cannot
+// carry the scope.
+func (c *model) setScope(request map[string]json.RawMessage) bool {
+	subject, context := c.memory.Owner, "private"
+	for name, value := range map[string]*string{"subject": &subject, "context": &context} {
+		if raw, ok := request[name]; ok && string(raw) != "null" && json.Unmarshal(raw, value) != nil {
+			return false
+		}
+	}
+	if request["external_key"] != nil || context != "private" && context != "public" && context != "unknown" {
+		return false
+	}
+	for _, r := range subject {
+		if r < ' ' || r > '~' {
+			return false // not valid in a header
+		}
+	}
+	c.as(subject, context)
+	return true
+}
+
+// toolArguments returns a request as arguments of a tool: without the scope, and
+// with the defaults of the operation where the tool presets other values.
+func toolArguments(op *api.Operation, request []byte) (json.RawMessage, error) {
+	arguments := map[string]any{}
+	for _, p := range op.Params() {
+		if p.Preset != "" {
+			arguments[p.Name] = p.Default
+		}
+	}
+	err := api.EachField(request, func(name string, raw json.RawMessage) error {
+		if name != "subject" && name != "context" {
+			arguments[name] = raw
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.EncodeJSON(arguments)
+}
+
+func textIn(r *sdk.CallToolResult) string {
+	text := ""
+	for _, c := range r.Content {
+		if c, ok := c.(*sdk.TextContent); ok {
+			text += c.Text
+		}
+	}
+	return text
 }

@@ -4,10 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -190,4 +196,153 @@ func FuzzToolArguments(f *testing.F) {
 			t.Errorf("%s %q answers %s", tool.Name, arguments, fields)
 		}
 	})
+}
+
+// noTools lists the operations without a tool, besides those that are not for models.
+var noTools = []string{"complete", "files", "item_visibility", "resolve", "sync", "todo_add"}
+
+// notForModels reports whether an operation is for people or for programs only.
+func notForModels(op *api.Operation) bool {
+	return op.Admin && op.Name != "history" || op.HumansOnly ||
+		op.ProgramsOnly && op.Name != "edit" && op.Name != "write"
+}
+
+// TestToolsAreOperations checks that every operation has a tool or is in
+// noTools.
+func TestToolsAreOperations(t *testing.T) {
+	names := map[string]bool{}
+	core := []string{}
+	for _, tool := range mcp.Tools {
+		if names[tool.Name] {
+			t.Errorf("there are two tools %s", tool.Name)
+		}
+		names[tool.Name] = true
+		if tool.Set == mcp.CoreTools {
+			core = append(core, strings.TrimPrefix(tool.Name, "memory_"))
+		}
+		for _, p := range tool.Params() {
+			if p.Doc == "" || p.Scope {
+				t.Errorf("%s: the parameter %s has no description, or says who asks", tool.Name, p.Name)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"search", "get", "recent", "context", "todos", "todo", "note", "remember", "forget", "session", "edit"}, core); diff != "" {
+		t.Errorf("the core (-want +got):\n%s", diff)
+	}
+	for _, op := range api.Operations {
+		tool := toolOf(op)
+		if (tool == nil) != (slices.Contains(noTools, op.Name) || notForModels(op)) {
+			t.Errorf("%s: it has the tool %v", op.Name, tool)
+		}
+	}
+}
+
+var aToken = regexp.MustCompile(`token: \w+`)
+
+// TestToolTexts checks the text of tool answers, with archives like those of
+// testdata/writes.
+func TestToolTexts(t *testing.T) {
+	asked := map[string]bool{}
+	for _, name := range []string{"texts", "untrusted"} {
+		t.Run(name, func(t *testing.T) { toolTexts(t, "testdata/tools/"+name+".txtar", asked) })
+	}
+	for _, tool := range mcp.Tools {
+		if !asked[tool.Name] {
+			t.Errorf("%s was not asked", tool.Name)
+		}
+	}
+}
+
+// toolTexts runs the requests of an archive and records the tools that they
+// use.
+func toolTexts(t *testing.T, name string, asked map[string]bool) {
+	t.Helper()
+	archive, err := txtar.ParseFile(name)
+	checkError(t, err)
+	c := readOpsCase(t, archive)
+	d := c.disk(t)
+	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all")
+	for _, a := range c.requests {
+		tool, request := toolOf(a.op), map[string]json.RawMessage{}
+		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.setScope(request) {
+			t.Fatalf("%s cannot be asked: %v", a.name, err)
+		}
+		asked[tool.Name] = true
+		arguments, err := toolArguments(a.op, a.request)
+		checkError(t, err)
+		got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
+		if err != nil {
+			t.Fatalf("%s: %v", a.name, err)
+		}
+		text := aToken.ReplaceAllString(textIn(got), "token: …")
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if *updateOps {
+			archive.Files[a.at+1].Data = []byte(text)
+		} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", a.name, diff)
+		}
+	}
+	if *updateOps {
+		checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
+	}
+}
+
+// TestRequestsAreDistinct checks that the type of a request determines its operation.
+func TestRequestsAreDistinct(t *testing.T) {
+	requests := map[reflect.Type]string{}
+	for _, op := range api.Operations {
+		request := reflect.TypeOf(op.NewRequest().Value())
+		if other := requests[request]; other != "" {
+			t.Errorf("%s and %s have one type of request: %s", other, op.Name, request)
+		}
+		requests[request] = op.Name
+	}
+}
+
+// TestZeroIsTheDefault checks that a field is a pointer if its zero value
+// differs from its default. The client omits zero fields, so only a pointer can
+// send zero.
+func TestZeroIsTheDefault(t *testing.T) {
+	for _, op := range api.Operations {
+		for _, p := range op.Params() {
+			least, bounded := strconv.ParseFloat(p.Min, 64)
+			number := p.Kind() == "integer" || p.Kind() == "number"
+			means := p.Kind() == "boolean" && p.Default == "true" || number && p.Default != "" && (bounded != nil || least <= 0)
+			if means && p.Type().Kind() != reflect.Pointer {
+				t.Errorf("%s: %s has the default %s, and its zero cannot be said: make it a *%s", op.Name, p.Name, p.Default, p.Type())
+			}
+		}
+	}
+	if fields := api.RequestOf(api.SearchRequest{}).Fields(); len(fields) > 0 {
+		t.Errorf("an empty request says %v", fields)
+	}
+	said, err := json.Marshal(api.RequestOf(api.SearchRequest{
+		Query: "x", RecencyBias: new(0.0), Fresh: api.Fresh{Sync: new(false)}, Scope: api.Scope{Subject: new("")},
+	}).Fields())
+	if want := `{"query":"x","recency_bias":0,"subject":"","sync":false}`; err != nil || string(said) != want {
+		t.Errorf("the request is %s, %v, not %s", said, err, want)
+	}
+}
+
+func TestClientScope(t *testing.T) {
+	mine := api.Scope{Subject: new("acct:42"), Context: new("private")}
+	for _, c := range []struct {
+		client, request api.Scope
+		want            string
+	}{
+		{api.Scope{}, api.Scope{}, `{}`},
+		{mine, api.Scope{}, `{"context":"private","subject":"acct:42"}`},
+		{mine, api.Scope{Context: new("public")}, `{"context":"public","subject":"acct:42"}`},
+		{mine, api.Scope{ExternalKey: new("tg:1")}, `{"context":"private","external_key":"tg:1"}`},
+		{mine, api.Scope{Subject: new("")}, `{"context":"private","subject":""}`},
+		{api.Scope{ExternalKey: new("tg:1")}, api.Scope{Subject: new("a")}, `{"subject":"a"}`},
+		{api.Scope{ExternalKey: new("tg:1")}, api.Scope{}, `{"external_key":"tg:1"}`},
+	} {
+		got, err := json.Marshal(c.client.CompleteFields(api.RequestOf(api.StatusRequest{Scope: c.request})))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s, %v; want %s", got, err, c.want)
+		}
+	}
 }
