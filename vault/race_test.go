@@ -110,7 +110,7 @@ func countingChange(path string, asked bool) Change {
 // TestNoSaveIsLost checks that no save is lost while the writer changes the
 // same file continuously.
 func TestNoSaveIsLost(t *testing.T) {
-	rounds := 150
+	rounds := 80
 	if os.Getenv("FAULTS") != "" {
 		rounds = 1000
 	}
