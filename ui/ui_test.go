@@ -307,7 +307,7 @@ func TestServe(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := <-serve(t.Context(), New(&recorder{}, "", Options{Idle: 5 * time.Second})); err != nil {
+	if err := <-serve(t.Context(), New(&recorder{}, "", Options{Idle: 2 * time.Second})); err != nil {
 		t.Error(err)
 	}
 }

@@ -147,7 +147,7 @@ export async function add(done, first) {
   const text = h("textarea", { "aria-label": "Text", rows: 4, required: true, autofocus: true });
   const fields = {
     note: ["topic", field("Topic", "topic")],
-    todo_add: ["due", field("Due", "due: tomorrow, friday, 2026-02-05", undefined, { size: 30 })],
+    todo_add: ["due", field("Due", "due: tomorrow, friday, 2026-02-05")],
     remember: ["title", field("Title", "title")],
   };
   const update = () => Object.entries(fields).forEach(([name, [, input]]) => { input.hidden = name !== kind.value; });

@@ -46,10 +46,10 @@ export function find(section, params) {
   const fields = {
     q: field("Search", "Search the memory", params.q, { type: "search", autocomplete: "off", spellcheck: "false" }),
     kind: select("Kind", [["", "all kinds"], ...kinds.map((k) => [k])]),
-    since: field("Since", "since: 7d, 2026-02", params.since, { size: 16 }),
-    until: field("Until", "until", params.until, { size: 10 }),
-    tag: field("Tag", "tag", params.tag, { size: 12, list: "tag" }),
-    path: field("Folder", "folder", params.path, { size: 12 }),
+    since: field("Since", "since: 7d, 2026-02", params.since),
+    until: field("Until", "until", params.until),
+    tag: field("Tag", "tag", params.tag, { list: "tag" }),
+    path: field("Folder", "folder", params.path),
   };
   const { q, kind, ...others } = fields;
   kind.value = params.kind ?? "";

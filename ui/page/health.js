@@ -12,7 +12,7 @@ const interval = 2; // seconds
 function problems(title, list, advice) {
   return list?.length > 0 && h("article", h("h2", title), advice && quiet(advice), rows(list.map((p) =>
     item(null, p.path && h("p.where", /\.md$/i.test(p.path) ? fileLink(p) : p.path),
-      h("p.text", p.message ?? p.reason)))));
+      h("p.text", (p.message ?? p.reason).replaceAll("`", ""))))));
 }
 
 /** speed returns a latency in words. */
@@ -78,7 +78,7 @@ export function health(section) {
       h("ul", todo.map((text) => h("li", text))),
       h("dl", facts.map(([name, ...value]) => [h("dt", name), h("dd", value)])),
       measured.length > 0 && [h("h2", "Latency"), quiet("99 of 100 searches and saves were faster."), latencies(measured, samples, interval)],
-      problems("Problems in files", s.problems,
+      problems("Problems in files", s.problems?.filter((p) => p.code !== "conflict_copy"), // see below
         s.problem_count > (s.problems?.length ?? 0) && `${s.problem_count} in all: memwatchd check lists them.`),
       problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
       problems("Skipped", s.skipped));

@@ -51,7 +51,7 @@ export function journal(section, params) {
   let known; // changes that the plot counts
   const by = field("Writer or session", "writer or session", params.by);
   const path = field("Path", "file or folder", params.path);
-  const since = field("Since", "since: today, 7d, monday", params.since, { size: 20 });
+  const since = field("Since", "since: today, 7d, monday", params.since);
   const all = !readOnly && button("Undo all of these…", () => undo({ since: since.value || "2000-01-01", by: by.value }, run));
   const plot = h("div");
   const people = h("p.filters");
