@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -357,7 +358,8 @@ func (c *Config) readEnv(environ []string) error {
 			continue
 		}
 		i := slices.Index(names, name)
-		if i < 0 && c.isRemovedVariable(name, value) {
+		if i < 0 && slices.ContainsFunc(append(strings.Fields(removedKeys), slices.Collect(maps.Keys(replacedKeys))...),
+			func(key string) bool { return envName(key) == name && c.isRemoved(key, value) }) {
 			continue
 		}
 		if i < 0 {

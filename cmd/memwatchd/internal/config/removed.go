@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -35,50 +34,23 @@ var defaultTuning = Tuning{
 	EmbedQuery: 150 * time.Millisecond,
 }
 
-// removedKeys maps keys of earlier versions to their replacement. A file or a variable
+// removedKeys are the keys of earlier versions without a replacement. A file or a variable
 // that sets one of them still loads, with a warning.
-var removedKeys = map[string]string{
-	"watch.settle":                 "a changed file is read after 30ms without changes",
-	"watch.max_wait":               "a file that keeps changing is read after 1s",
-	"watch.vanish":                 "a missing file is removed from the index after 500ms",
-	"watch.reconcile":              "the directory is compared every minute",
-	"watch.verify":                 "contents are compared every 24h",
-	"watch.poll":                   "directories that cannot be watched are scanned every 2s",
-	"write.max_size":               "watch.max_file_size applies",
-	"write.quiet":                  "a file is left alone for 10s after a change by another program",
-	"write.fuse":                   "a file is left alone after 20 changes in a minute",
-	"visibility.identity":          "set visibility in the frontmatter of SOUL.md and USER.md",
-	"context.untrusted":            "text of others is marked in context blocks",
-	"history.enabled":              "set history.keep: 0s to keep no versions",
-	"history.size":                 "versions have at most 256 MiB",
-	"conflicts.auto":               "conflict copies that only add entries are merged, unless write.enabled is false",
-	"compress.cutoff":              "files older than 48h are summarized",
-	"share.host":                   "memory.host applies",
-	"embed.dimensions":             "vectors have the dimensions of the model",
-	"todosync.days":                "memory.short_term_days applies",
-	"compactor.max_loss":           "one run moves at most a quarter of the items of a file",
-	"embed.timeout":                "vectors may take 20s",
-	"llm.timeout":                  "an answer may take 20s",
-	"log.format":                   "the log is text",
-	"embed.daily_chars":            "the number of texts sent in a day has no limit",
-	"embed.query_timeout":          "a search waits at most 150ms for the vector of its query",
-	"share.spool":                  "waiting changes are in share in the state directory",
-	"embed.batch":                  "a request has at most 32 texts",
-	"share.weaviate.timeout":       "a write may take 5s",
-	"share.weaviate.query_timeout": "a search waits at most 300ms",
-	"share.tombstones":             "removals are kept for 90 days",
-	"share.spool_max":              "waiting changes have at most 256 MiB",
-	"hooks.transcripts":            "memwatchd import reads the conversations that agents keep",
-	"ipc.sync_timeout":             "requests wait at most 2s for earlier changes",
-	"ipc.max_request":              "requests have at most 1 MiB",
-	"ipc.max_header":               "headers have at most 16 KiB",
-	"ipc.read_header":              "a header may take 30s",
-	"ipc.read_body":                "a body may take 10s",
-	"ipc.write":                    "an answer may take 10s",
-	"ipc.idle":                     "idle connections end after 2m",
-	"ipc.max_connections":          "a listener accepts 256 connections",
-	"ipc.drain":                    "running requests have 5s to finish",
-	"ipc.rate":                     "set rate of the entries of ipc.listeners",
+const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile watch.verify watch.poll write.quiet write.fuse " +
+	"context.untrusted history.size conflicts.auto compress.cutoff compactor.max_loss llm.timeout log.format " +
+	"embed.dimensions embed.timeout embed.daily_chars embed.query_timeout embed.batch share.spool share.spool_max " +
+	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
+	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain "
+
+// replacedKeys maps further keys of earlier versions to what replaces them.
+var replacedKeys = map[string]string{
+	"write.max_size":      "set watch.max_file_size",
+	"visibility.identity": "set visibility in the frontmatter of SOUL.md and USER.md",
+	"history.enabled":     "set history.keep to 0s to keep no versions",
+	"todosync.days":       "set memory.short_term_days",
+	"share.host":          "set memory.host",
+	"hooks.transcripts":   "run memwatchd import",
+	"ipc.rate":            "set rate of the entries of ipc.listeners",
 }
 
 // OnRemoved, if set, receives the value of a removed key instead of the warning. Only
@@ -87,23 +59,18 @@ var OnRemoved func(c *Config, key, value string)
 
 // isRemoved reports whether a key was removed, and adds a warning if so.
 func (c *Config) isRemoved(key, value string) bool {
-	effect, ok := removedKeys[key]
+	instead, replaced := replacedKeys[key]
 	switch {
-	case ok && OnRemoved != nil:
+	case !replaced && !strings.Contains(removedKeys, " "+key+" "):
+		return false
+	case OnRemoved != nil:
 		OnRemoved(c, key, value)
-	case ok:
-		c.warn(fmt.Sprintf("%s has no effect: %s", key, effect))
+	case replaced:
+		c.warn(key + " has no effect: " + instead)
+	default:
+		c.warn(key + " has no effect: its default suits every memory")
 	}
-	return ok
-}
-
-func (c *Config) isRemovedVariable(name, value string) bool {
-	for key := range removedKeys {
-		if envName(key) == name {
-			return c.isRemoved(key, value)
-		}
-	}
-	return false
+	return true
 }
 
 func (c *Config) warn(text string) {
