@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -150,15 +151,14 @@ func (p *Printer) printHanging(before, head string, t text, first, hanging int) 
 // printDiff shows a line of a difference. The file before or after the change may be
 // missing.
 func (p *Printer) printDiff(l *api.Line) {
-	bare := func(name string) string { return strings.TrimSuffix(quoteDiffName(name), "\t") }
 	switch l.Form {
 	case api.Before:
 		p.printDiffName("--- ", textIf(l.Text != "", "a/"+l.Text))
 	case api.After:
 		p.printDiffName("+++ ", textIf(l.Text != "", "b/"+l.Text))
 	case api.Moved:
-		p.println(p.Style(term.AsTitle, "diff --git "+bare("a/"+l.Path)+" "+bare("b/"+l.Text)))
-		p.println("rename from " + bare(l.Path) + "\nrename to " + bare(l.Text))
+		p.println(p.Style(term.AsTitle, "diff --git a/"+term.EscapeLine(l.Path)+" b/"+term.EscapeLine(l.Text)))
+		p.println("rename from " + term.EscapeLine(l.Path) + "\nrename to " + term.EscapeLine(l.Text))
 	case api.Hunk:
 		p.printHunk(l.Text, " "+p.paint(p.placeText(l.Path, l.Line)))
 	}
@@ -177,14 +177,11 @@ func (p *Printer) printHunk(diff, place string) {
 	}
 }
 
-// printDiffName shows the name of a file. A missing file has the name /dev/null.
+// printDiffName shows the name of a file. A missing file has the name /dev/null. A tab ends
+// a name with a space, where patch could end it otherwise.
 func (p *Printer) printDiffName(side, name string) {
-	if name == "" {
-		name = "/dev/null"
-	} else {
-		name = quoteDiffName(name)
-	}
-	p.println(p.Style(term.AsTitle, side+name))
+	name = term.EscapeLine(cmp.Or(name, "/dev/null"))
+	p.println(p.Style(term.AsTitle, side+name+textIf(strings.Contains(name, " "), "\t")))
 }
 
 // maxDiffLine bounds a line for readers, in characters. A file may consist of one line.
@@ -230,30 +227,4 @@ func (p *Printer) printDiffLine(line string) {
 		p.out.WriteByte('\r')
 	}
 	p.println("")
-}
-
-// quoteDiffName returns a name in the format of git: quoted if it contains special
-// characters, and followed by a tab if it contains a space, because patch could
-// end the name there.
-func quoteDiffName(name string) string {
-	if term.EscapeLine(name) == name && !strings.ContainsAny(name, `"\`) {
-		if strings.Contains(name, " ") {
-			return name + "\t"
-		}
-		return name
-	}
-	var b strings.Builder
-	for _, r := range name {
-		switch s := string(r); {
-		case r == '"', r == '\\':
-			b.WriteString(`\` + s)
-		case term.EscapeLine(s) == s:
-			b.WriteString(s)
-		default:
-			for _, c := range []byte(s) {
-				fmt.Fprintf(&b, `\%03o`, c)
-			}
-		}
-	}
-	return `"` + b.String() + `"`
 }
