@@ -45,6 +45,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	w.Journal.Retention = time.Hour
 	w.Journal.Now = func() time.Time { return now }
 
+	recordChanges(t, w.Journal, changeOf("c.md", "5\n", "6\n"))
 	first, err := w.Journal.Begin(changeOf("b.md", "1\n", "2\n"))
 	must(t, err)
 	now = now.Add(2 * time.Hour)
@@ -70,7 +71,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	}
 	wantFiles(t, w, before)
 
-	must(t, w.Journal.Prune(now, false)) // removes the first change
+	must(t, w.Journal.Prune(now, false)) // removes the first changes
 	written, err := w.Write(t.Context(), newChange("a.md", "[ ]", "[x]"))
 	must(t, err)
 	again := writerOn(t, v, w.Journal.Dir)

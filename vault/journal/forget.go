@@ -81,7 +81,7 @@ func (j *Journal) cutVersions(cuts map[string]cut) error {
 		_, text := c.apply(content)
 		return text, err
 	}
-	var errs []error
+	errs := []error{j.log.flush(0)} // it contains recent versions
 	for i := range j.records {
 		r := &j.records[i]
 		before, err := lost(r.Before)

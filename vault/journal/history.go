@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -97,14 +98,22 @@ func (j *Journal) seen(path string, content []byte) (changed bool, err error) {
 		return false, nil
 	}
 	r := Record{Path: path, Before: before, After: digest, New: content}
+	var list []Record
+	files := map[string][]byte{}
 	if known && before != digest && j.overwrites(&r) {
-		_, err = j.add([]Record{r}, false)
-		return err == nil, err
+		list, files, err = j.add([]Record{r})
+	} else {
+		j.addVersions(r, files)
 	}
-	if content != nil {
-		err = j.writeVersions(j.encodeVersions([]Record{r}))
+	for name, data := range files {
+		if err == nil {
+			err = writeFile(filepath.Join(j.Dir, name), data)
+		}
 	}
-	return false, err
+	if err != nil {
+		j.withdraw(list, files)
+	}
+	return err == nil && len(list) > 0, err
 }
 
 // overwrites completes the record of a change by another program, and reports whether the
@@ -128,33 +137,21 @@ func (j *Journal) isPending(path, digest string) bool {
 // maxPending exceeds the number of changes that are pending at a time.
 const maxPending = 64
 
-func (j *Journal) writeVersions(versions []encodedVersion) error {
-	err := j.writeAll(nil, nil, versions, false)
-	for _, v := range versions {
-		if err == nil {
-			j.store.register(v.name, v.storedVersion)
-		}
-	}
-	return err
-}
-
 // has reports whether a content is stored; no file counts as stored.
 func (j *Journal) has(digest string) bool {
 	_, ok := j.store.versions[versionName(digest)]
 	return ok || digest == ""
 }
 
-// externalChanges returns the changes of other programs that precede the given changes
-// and have not been seen.
-func (j *Journal) externalChanges(records []Record) (list []Record) {
-	for _, r := range records {
-		before, known := j.history.current[r.Path]
-		external := Record{Path: r.Path, Before: before, After: r.Before, New: r.Old}
-		if known && before != r.Before && r.Old != nil && j.overwrites(&external) {
-			list = append(list, external)
-		}
+// externalChanges returns the change of another program that precedes the given change
+// and has not been seen, if there is one.
+func (j *Journal) externalChanges(r Record) []Record {
+	before, known := j.history.current[r.Path]
+	external := Record{Path: r.Path, Before: before, After: r.Before, New: r.Old}
+	if known && before != r.Before && r.Old != nil && j.overwrites(&external) {
+		return []Record{external}
 	}
-	return list
+	return nil
 }
 
 // recordCurrent records the contents after a complete change.
@@ -261,6 +258,7 @@ func (j *Journal) Prune(now time.Time, steady bool) error {
 		}
 	}
 	err := errors.Join(
+		j.log.flush(0),
 		j.dropRecords(func(r *Record) bool { return !stays[r.Group] }, false),
 		j.dropRecords(func(r *Record) bool { return expired(r, j.history.keep) }, true),
 		j.trimHistory(),

@@ -41,6 +41,7 @@ type Journal struct {
 	Dir       string        // the directory of the records; set by Open
 	Retention time.Duration // retention of changes; zero means forever
 
+	log       *fileLog
 	mu        sync.Mutex
 	store     *versionStore
 	records   []Record // sorted by ID
@@ -76,18 +77,22 @@ var (
 //
 // Open leaves damaged and foreign files in place; see [Journal.Problems].
 func Open(dir string, keep time.Duration) (*Journal, error) {
-	if err := state.PrivateDir(dir); err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+	versions := filepath.Join(dir, versionsDir)
+	j := &Journal{Dir: dir, Retention: keep}
+	err := errors.Join(state.PrivateDir(dir), state.PrivateDir(versions))
+	if err == nil {
+		j.log, err = openLog(dir)
 	}
-	entries, err := os.ReadDir(dir) // sorted by name
+	if err == nil {
+		j.store, err = openVersions(versions)
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(dir) // sorted by name
+	}
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	store, err := openVersions(filepath.Join(dir, versionsDir))
-	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
-	}
-	j := &Journal{Dir: dir, Retention: keep, store: store}
 	for _, e := range entries {
 		j.loadFile(e)
 	}
@@ -111,7 +116,7 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	n, ok := parseID(id)
 	ending = "." + ending
 	switch {
-	case name == "CACHEDIR.TAG", name == versionsDir:
+	case name == "CACHEDIR.TAG", name == versionsDir, name == logName:
 		return
 	case !ok || !e.Type().IsRegular() || ending != intentSuffix && ending != doneSuffix && ending != tempSuffix:
 		j.problems = append(j.problems, name+": unexpected file in the journal")
@@ -187,34 +192,33 @@ func (j *Journal) Problems() []string {
 // [Journal.Done] or [Journal.Abandon]. On error nothing is recorded, and the
 // change must not be made.
 func (j *Journal) Begin(r Record) (Record, error) {
-	list, err := j.BeginAll([]Record{r})
-	if err != nil {
-		return Record{}, err
+	j.mu.Lock()
+	external := j.externalChanges(r)
+	all, files, err := j.add(append(external, r))
+	var end int64
+	if err == nil {
+		end, err = j.log.begin(files)
 	}
-	return list[0], nil
-}
-
-// BeginAll is [Journal.Begin] for several changes. It writes their records at the
-// same time, so that the disk can sync them together. On error none is recorded.
-func (j *Journal) BeginAll(records []Record) ([]Record, error) {
+	j.mu.Unlock()
+	if err == nil {
+		err = j.log.finish(end, files)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	external := j.externalChanges(records)
-	all, err := j.add(append(external, records...), true)
 	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+		j.withdraw(all, files)
+		return Record{}, fmt.Errorf("journal: %w", err)
 	}
-	for _, r := range external {
-		j.history.current[r.Path] = r.After
+	for _, e := range external {
+		j.history.current[e.Path] = e.After
 	}
-	return all[len(external):], nil
+	return all[len(external)], nil
 }
 
-// add stores records and their versions, durably if durable is set, and returns the records
-// with their IDs. On error it stores none.
-func (j *Journal) add(records []Record, durable bool) ([]Record, error) {
-	records = slices.Clone(records)
-	texts := make([][]byte, len(records))
+// add registers records and their versions, and returns the records with their IDs, and
+// the files to write.
+func (j *Journal) add(records []Record) ([]Record, map[string][]byte, error) {
+	files := map[string][]byte{}
 	last := j.last
 	for i := range records {
 		r := &records[i]
@@ -223,89 +227,60 @@ func (j *Journal) add(records []Record, durable bool) ([]Record, error) {
 		}
 		last = max(last+1, idNumber(r.Time))
 		if last >= 1<<(5*idLength) {
-			return nil, fmt.Errorf("no id for a change at %s: correct the clock", r.Time.Format(time.RFC3339))
+			return nil, nil, fmt.Errorf("no id for a change at %s: correct the clock", r.Time.Format(time.RFC3339))
 		}
 		r.ID, r.State = formatID(last), StateIntent
 		if r.External {
 			r.State = StateDone
 		}
 		r.Group = cmp.Or(r.Group, r.ID)
-		var err error
-		texts[i], err = r.encode()
+		text, err := r.encode()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		files[r.fileName()] = text
 	}
-	versions := j.encodeVersions(records)
-	if err := j.writeAll(records, texts, versions, durable); err != nil {
-		return nil, err
+	for _, r := range records {
+		j.addVersions(r, files)
 	}
 	j.last = last
-	for _, v := range versions {
-		j.store.register(v.name, v.storedVersion)
-	}
 	for i := range records {
 		records[i].Old, records[i].New = nil, nil
 	}
 	j.records = append(j.records, records...)
-	return records, nil
+	return records, files, nil
 }
 
-// writeAll writes the files of records and versions at the same time, so that the disk
-// can sync them together. On error it leaves none.
-func (j *Journal) writeAll(records []Record, texts [][]byte, versions []encodedVersion, durable bool) error {
-	errs := make([]error, len(records)+len(versions))
-	var group sync.WaitGroup
-	for i := range records {
-		group.Go(func() { errs[i] = writeFile(j.recordPath(records[i]), texts[i], durable) })
-	}
-	for i, v := range versions {
-		group.Go(func() { errs[len(records)+i] = writeFile(j.store.path(v.name, v.storedVersion), v.data, durable) })
-	}
-	group.Wait()
-	err := errors.Join(errs...)
-	if err == nil {
-		return nil
-	}
-	for _, r := range records {
-		os.Remove(j.recordPath(r)) // it may exist without being durable
-	}
-	for _, v := range versions {
-		os.Remove(j.store.path(v.name, v.storedVersion))
-	}
-	return err
-}
-
-// writeFile replaces a file, durably if durable is set.
-func writeFile(path string, data []byte, durable bool) error {
-	if durable {
-		return state.Write(path, data)
-	}
-	err := os.WriteFile(path+state.TempSuffix, data, 0o600)
-	if err == nil {
-		err = os.Rename(path+state.TempSuffix, path)
-	}
-	return err
-}
-
-// encodeVersions returns the contents of changes that are not stored yet.
-func (j *Journal) encodeVersions(records []Record) (list []encodedVersion) {
-	add := func(content []byte, digest, near string) {
-		name := versionName(digest)
-		if _, ok := j.store.versions[name]; !ok && content != nil &&
-			!slices.ContainsFunc(list, func(v encodedVersion) bool { return v.name == name }) {
-			list = append(list, j.store.encode(name, content, near))
+// withdraw removes records and versions whose files could not be written.
+func (j *Journal) withdraw(records []Record, files map[string][]byte) {
+	j.records = slices.DeleteFunc(j.records, func(r Record) bool {
+		return slices.ContainsFunc(records, func(other Record) bool { return other.ID == r.ID })
+	})
+	for name := range files {
+		if name, ok := strings.CutPrefix(name, versionsDir+"/"); ok {
+			name, _, _ = strings.Cut(name, ".")
+			j.store.unregister(name)
 		}
 	}
-	for _, r := range records {
-		near := versionName(r.Before)
-		if _, ok := j.store.versions[near]; !ok {
-			near = versionName(j.lastVersion(r.Path))
-		}
-		add(r.Old, r.Before, near)
-		add(r.New, r.After, near)
+}
+
+// addVersions registers the contents of a change that are not stored yet, and adds their
+// files.
+func (j *Journal) addVersions(r Record, files map[string][]byte) {
+	near := versionName(r.Before)
+	if !j.has(r.Before) || near == "" {
+		near = versionName(j.lastVersion(r.Path))
 	}
-	return list
+	for _, v := range []struct {
+		content []byte
+		digest  string
+	}{{r.Old, r.Before}, {r.New, r.After}} {
+		if name := versionName(v.digest); v.content != nil && !j.has(v.digest) {
+			e := j.store.encode(name, v.content, near)
+			j.store.register(name, e.storedVersion)
+			files[filepath.Join(versionsDir, filepath.Base(j.store.path(name, e.storedVersion)))] = e.data
+		}
+	}
 }
 
 // lastVersion returns the digest of the newest recorded content of a file, or "".
@@ -318,57 +293,23 @@ func (j *Journal) lastVersion(path string) string {
 	return ""
 }
 
-// syncDir makes the names in the directory durable.
-func (j *Journal) syncDir() error {
-	dir, err := os.Open(j.Dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// Done records that a change is complete. It may be called more than once.
-func (j *Journal) Done(id string) error { return j.DoneAll([]string{id})[0] }
-
-// DoneAll is [Journal.Done] for several changes, and returns an error for each that
-// failed. It syncs the directory once.
-func (j *Journal) DoneAll(ids []string) []error {
+// Done records that a change is complete. It may be called more than once. After a power
+// failure, the change may be pending again.
+func (j *Journal) Done(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	errs := make([]error, len(ids))
-	var made []int
-	for i, id := range ids {
-		var renamed bool
-		renamed, errs[i] = j.complete(id)
-		if renamed {
-			made = append(made, i)
-		}
-	}
-	if len(made) == 0 {
-		return errs
-	}
-	if err := j.syncDir(); err != nil {
-		for _, i := range made {
-			errs[i] = fmt.Errorf("journal %s: %w", ids[i], err)
-		}
-	}
-	return errs
-}
-
-// complete marks a change as complete and reports whether it was pending.
-func (j *Journal) complete(id string) (renamed bool, err error) {
 	i, ok := j.findRecord(id)
 	if !ok {
-		return false, fmt.Errorf("journal %s: %w", id, ErrNoRecord)
+		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
 	r := &j.records[i]
 	if r.State != StateIntent {
-		return false, nil
+		return nil
 	}
 	made := *r
 	made.State = StateDone
-	if err := os.Rename(j.recordPath(*r), j.recordPath(made)); err != nil {
-		return false, fmt.Errorf("journal: %w", err)
+	if err := j.log.rename(r.fileName(), made.fileName()); err != nil {
+		return fmt.Errorf("journal: %w", err)
 	}
 	*r = made
 	j.completed++
@@ -379,7 +320,7 @@ func (j *Journal) complete(id string) (renamed bool, err error) {
 	if j.Completed != nil {
 		j.Completed(*r)
 	}
-	return true, nil
+	return nil
 }
 
 // Abandon deletes the record of a change that was not made and will not be, or
@@ -392,16 +333,13 @@ func (j *Journal) Abandon(id string) error {
 	if !ok {
 		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
-	if err := os.Remove(j.recordPath(j.records[i])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := j.log.remove(j.records[i].fileName()); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	undoes := len(j.records[i].Undoes) > 0
 	j.records = slices.Delete(j.records, i, i+1)
 	if undoes {
 		j.markUndone()
-	}
-	if err := j.syncDir(); err != nil {
-		return fmt.Errorf("journal %s: %w", id, err)
 	}
 	return nil
 }
@@ -410,12 +348,13 @@ func (j *Journal) findRecord(id string) (int, bool) {
 	return slices.BinarySearchFunc(j.records, id, func(r Record, id string) int { return strings.Compare(r.ID, id) })
 }
 
-func (j *Journal) recordPath(r Record) string {
-	ending := doneSuffix
+func (j *Journal) recordPath(r Record) string { return filepath.Join(j.Dir, r.fileName()) }
+
+func (r *Record) fileName() string {
 	if r.State == StateIntent {
-		ending = intentSuffix
+		return r.ID + intentSuffix
 	}
-	return filepath.Join(j.Dir, r.ID+ending)
+	return r.ID + doneSuffix
 }
 
 func (j *Journal) now() time.Time {

@@ -49,9 +49,6 @@ const nameLength = 32
 func versionName(digest string) string { return digest[:min(len(digest), nameLength)] }
 
 func openVersions(dir string) (*versionStore, error) {
-	if err := state.PrivateDir(dir); err != nil {
-		return nil, err
-	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err

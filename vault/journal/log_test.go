@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestPowerFailure checks that changes that Begin has confirmed are in the journal if the
+// disk has lost the files that were never synced, wherever the log of recent changes ends.
+func TestPowerFailure(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Open(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []Record
+	var ends []int64 // of the log once a change was confirmed
+	begin := func(before, after string) {
+		t.Helper()
+		r, err := j.Begin(Record{Path: "a.md", Before: Digest([]byte(before)), After: Digest([]byte(after)), Old: []byte(before),
+			New: []byte(after)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, ends = append(changes, r), append(ends, j.log.size)
+	}
+	begin("one\n", "one\ntwo\n")
+	if err := j.Done(changes[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	begin("one\ntwo\n", "one\ntwo\nthree\n")
+	begin("one\ntwo\nthree\n", "four\n")
+	if err := j.Abandon(changes[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, logName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := range len(log) + 1 {
+		lost := t.TempDir()
+		if err := os.WriteFile(filepath.Join(lost, logName), log[:end], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second start reads the files
+			again, err := Open(lost, 0)
+			if err != nil || len(again.Problems()) > 0 {
+				t.Fatalf("%d bytes: %v, %v", end, err, again.Problems())
+			}
+			for i, r := range changes {
+				n, ok := again.findRecord(r.ID)
+				if confirmed := int64(end) >= ends[i]; ok != confirmed && (i < 2 || end < len(log)) {
+					t.Fatalf("%d bytes: change %d is in the journal: %t, confirmed: %t", end, i, ok, confirmed)
+				}
+				if !ok {
+					continue
+				}
+				before, after, err := again.Contents(again.records[n])
+				if err != nil || Digest(before) != r.Before || Digest(after) != r.After {
+					t.Fatalf("%d bytes: change %d: %q, %q, %v", end, i, before, after, err)
+				}
+			}
+		}
+	}
+	again, err := Open(dir, 0)
+	if err != nil || len(again.Pending()) != 1 || len(again.List(time.Time{}, "", 0)) != 1 {
+		t.Errorf("%v, %v", again.Pending(), err)
+	}
+	if left, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.Equal(left, nil) {
+		t.Errorf("the log has %d bytes after the start, %v", len(left), err)
+	}
+}
