@@ -157,8 +157,8 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 			return report, fmt.Errorf("compact: %w", err)
 		}
 		doc, err := c.Files.Load(path)
-		if err != nil || doc.Place.Kind != memory.Longterm {
-			continue // the file is gone, or a wide pattern matches a file of another kind
+		if err != nil || doc.Place.Kind != memory.Longterm || doc.Place.Root != "" {
+			continue // the file is gone, or a wide pattern matches a file of another kind or of a folder
 		}
 		found = true
 		var links map[string]int

@@ -101,7 +101,7 @@ func (c *Compactor) Limited(path string) bool {
 // FillOf returns how full a file is and reports whether the file has a limit.
 func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 	limit, soft, ok := c.limitOf(doc.Place.Path)
-	if !ok || doc.Place.Kind != memory.Longterm {
+	if !ok || doc.Place.Kind != memory.Longterm || doc.Place.Root != "" {
 		return Fill{}, false
 	}
 	size := Measure(doc)
