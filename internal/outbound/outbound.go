@@ -76,6 +76,10 @@ func (e *Error) Unwrap() error { return e.cause }
 func (r *Request) Send(ctx context.Context) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
+	timeout := r.Timeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline).Round(time.Millisecond))
+	}
 	body, err := r.send(limited)
 	e, described := errors.AsType[*Error](err)
 	switch {
@@ -84,7 +88,7 @@ func (r *Request) Send(ctx context.Context) ([]byte, error) {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		e = &Error{text: fmt.Sprintf("no response from the %s within %s", r.Service, r.Timeout)}
+		e = &Error{text: fmt.Sprintf("no response from the %s within %s", r.Service, timeout)}
 	case !described:
 		e = &Error{text: r.describeError(err), cause: err}
 	}
