@@ -252,8 +252,6 @@ type unreadableDisk struct {
 	*vault.Vault
 	dir        string
 	unreadable atomic.Bool
-	walks      atomic.Int64           // of the whole root
-	hold       atomic.Pointer[func()] // called after each of them, if set
 }
 
 func (d *unreadableDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
@@ -262,12 +260,6 @@ func (d *unreadableDisk) Walk(ctx context.Context, from string, enter func(memor
 		tree.Files = slices.DeleteFunc(tree.Files, func(f memory.FoundFile) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: d.dir, Reason: "input/output error", Unseen: true})
 		tree.Failed = true
-	}
-	if from == "" {
-		d.walks.Add(1)
-		if hold := d.hold.Load(); hold != nil {
-			(*hold)()
-		}
 	}
 	return tree, err
 }

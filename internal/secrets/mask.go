@@ -132,39 +132,20 @@ func CountMasks(text string) int {
 	return count
 }
 
+// maskSeparator matches text between the letters of a mask: characters of credentials,
+// escapes such as \n, and the beginnings of lines.
+const maskSeparator = `(?:[-_.=+/~: ]|(?:[\r\n]|\\[\x00-\x{10FFFF}])[^A-Za-z0-9\\]*)*`
+
+// longMask matches a mask of at least minMaskLen letters.
+var longMask = lazyregexp.New("[R0]" + strings.ReplaceAll("EDACTEDREDAC", "", maskSeparator) +
+	"(?:" + strings.ReplaceAll("TEDREDAC", "", maskSeparator) + ")*")
+
 // countLongMasks returns the number of masks of at least minMaskLen letters.
 func countLongMasks(text string) int {
 	if !strings.Contains(text, maskWord[1:4]) {
 		return 0
 	}
-	count, n, line := 0, 0, 0 // n: letters of the mask so far; line: those on this line
-	end := func() {
-		if n >= minMaskLen {
-			count++
-		}
-		n, line = 0, 0
-	}
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++ // an escape such as \n
-			line = 0
-		case isAlnum(c):
-			if n > 0 && c != maskWord[n%len(maskWord)] {
-				end()
-			}
-			if n > 0 || c == maskWord[0] || c == '0' {
-				n, line = n+1, line+1
-			}
-		case c == '\n', c == '\r':
-			line = 0
-		case strings.IndexByte("-_.=+/~: ", c) >= 0:
-		case line > 0:
-			end()
-		}
-	}
-	end()
-	return count
+	return len(longMask().FindAllStringIndex(text, -1))
 }
 
 // Redaction is returned in place of a rule name for a text with a mask. If such
