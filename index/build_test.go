@@ -13,6 +13,9 @@ import (
 // up to the limit, the same way each time, and that hidden words take no room
 // from those of the public text.
 func TestTooManyTerms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes, which the race detector slows down")
+	}
 	var words strings.Builder
 	for n := range maxFileTerms / 2 { // the parts of a word are terms, too
 		fmt.Fprintf(&words, "w%dx ", n)

@@ -14,7 +14,11 @@ import (
 // TestRank checks that documents outside an index have the hits, scores and order
 // that an index of these documents gives them.
 func TestRank(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 11))
 		x := openTest(t, randomTree(t, r, 15))
 		other := newFiles(t, map[string]string{"other.md": "- something else\n"})

@@ -228,7 +228,11 @@ func TestFusedWeights(t *testing.T) {
 // TestFusedIsPrivate compares hybrid searches with and without files that the view
 // cannot read, and with vectors of text that no longer exists.
 func TestFusedIsPrivate(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 12))
 		text := make(map[string]string)
 		for i := range 60 {

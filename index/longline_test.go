@@ -21,6 +21,9 @@ func longLine() string {
 // TestLongLine checks that a hit in a long line shows the rarest word, lacks
 // no word of the line or of a long heading above, and that only a part of the line is analyzed.
 func TestLongLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes, which the race detector slows down")
+	}
 	line := longLine()
 	x := newFiles(t, map[string]string{"long.md": "- " + line + "\n", "a.md": "- word7 is short\n"})
 	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "word7 kestrel word4999 zebra", Limit: 20})
