@@ -156,8 +156,8 @@ func (p *CompactPlan) render(t *Text, since time.Time, short bool) {
 		}
 	}
 	of := func(before, after, limit int, unit string) string {
-		return fmt.Sprint(before) + textIf(after != before, fmt.Sprintf(" -> %d", after)) +
-			textIf(limit > 0, fmt.Sprintf(" of %d", limit)) + " " + unit
+		return fmt.Sprint(before) + TextIf(after != before, fmt.Sprintf(" -> %d", after)) +
+			TextIf(limit > 0, fmt.Sprintf(" of %d", limit)) + " " + unit
 	}
 	t.add(Line{Path: p.Path, Notes: []string{of(p.Before.Items, p.After.Items, p.Limit.Items, "items") + ", " +
 		of(p.Before.Characters, p.After.Characters, p.Limit.Characters, "characters"), state}})

@@ -97,8 +97,8 @@ func (a *ConflictsAnswer) render(t *Text) {
 func (c *ConflictCopy) effect() string {
 	counts := andSome(c.Added, "added") + andSome(c.Changed, "changed") + andSome(c.Removed, "removed") +
 		andSome(c.Conflicts, "changed by both")
-	effect := strings.TrimPrefix(cmp.Or(counts, textIf(c.Problem != "", "not merged"), "nothing new"), ", ")
-	return effect + textIf(!c.Base && (counts != "" || c.Problem == ""), "; no common version: entries of both are kept")
+	effect := strings.TrimPrefix(cmp.Or(counts, TextIf(c.Problem != "", "not merged"), "nothing new"), ", ")
+	return effect + TextIf(!c.Base && (counts != "" || c.Problem == ""), "; no common version: entries of both are kept")
 }
 
 func (c *ConflictCopy) mergeState(dryRun bool) string {

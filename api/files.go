@@ -52,7 +52,7 @@ type FileTotals struct {
 func (a *FilesAnswer) render(t *Text) {
 	for _, f := range a.Files {
 		t.Files = append(t.Files, f.Path)
-		date := textIf(!f.Time.IsZero(), t.local(f.Time).Format(time.DateOnly))
+		date := TextIf(!f.Time.IsZero(), t.local(f.Time).Format(time.DateOnly))
 		t.add(Line{Head: fmt.Sprintf("%-10s %6d ", date, f.Entries), HeadStyle: Muted, Path: f.Path})
 	}
 	if len(a.Kinds)+len(a.Months) > 0 {

@@ -141,9 +141,9 @@ func (o *Occurrence) render(t *Text) {
 	case what == "entry":
 		what = ""
 	}
-	t.add(Line{Head: textIf(o.ID != "", fmt.Sprintf("%d.", o.Number)), Path: o.Path, Line: o.Line, Untrusted: o.Untrusted,
-		Notes: []string{what, textIf(o.Writer == WrittenElsewhere, "not written by memwatchd"),
-			textIf(t.Audience == Models, "id ") + textIf(t.Audience != People, o.ID)}})
+	t.add(Line{Head: TextIf(o.ID != "", fmt.Sprintf("%d.", o.Number)), Path: o.Path, Line: o.Line, Untrusted: o.Untrusted,
+		Notes: []string{what, TextIf(o.Writer == WrittenElsewhere, "not written by memwatchd"),
+			TextIf(t.Audience == Models, "id ") + TextIf(t.Audience != People, o.ID)}})
 	text := Line{Form: Body, Depth: 2, Text: o.Marked(), Untrusted: o.Untrusted}
 	for i, h := range o.Highlights { // with the guillemets, which show the matches without colors
 		text.Matches = append(text.Matches, [2]int{h[0] + 2*i, h[1] + 2*i + 2})
@@ -154,12 +154,12 @@ func (o *Occurrence) render(t *Text) {
 func (a *WipeAnswer) render(t *Text) {
 	t.Changes = len(a.Deleted) + len(a.Unlinked)
 	t.printf("%s of %s %sdeleted", Plural(len(a.Deleted), "file"), strings.Join(a.Subjects, ", "),
-		textIf(a.DryRun, "would be "))
+		TextIf(a.DryRun, "would be "))
 	for _, path := range a.Deleted {
 		t.add(Line{Depth: 2, Text: path, Style: Muted})
 	}
 	for _, key := range a.Unlinked {
-		t.printf("%sunlinked: %s", textIf(a.DryRun, "would be "), key)
+		t.printf("%sunlinked: %s", TextIf(a.DryRun, "would be "), key)
 	}
 	for _, path := range a.Failed {
 		t.add(Line{Head: "still there:", Path: path, HeadStyle: Bad})

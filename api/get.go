@@ -61,7 +61,7 @@ func (a *GetAnswer) render(t *Text) {
 	case len(a.UntrustedLines) > 0:
 		var ranges []string
 		for _, r := range a.UntrustedLines {
-			ranges = append(ranges, fmt.Sprint(r[0])+textIf(r[1] > r[0], fmt.Sprintf("-%d", r[1])))
+			ranges = append(ranges, fmt.Sprint(r[0])+TextIf(r[1] > r[0], fmt.Sprintf("-%d", r[1])))
 		}
 		t.warn("written by others: lines %s", strings.Join(ranges, ", "))
 	}

@@ -46,7 +46,7 @@ func (a *HistoryAnswer) render(t *Text) {
 			by = "replaced by another program"
 		}
 		t.add(Line{Head: a.Path + "@" + v.Version + "  " + t.formatTime(v.Replaced) + " ", HeadStyle: Strong,
-			Text: Plural(v.Lines, "line"), Notes: []string{by, textIf(v.Program != "", "by "+v.Program)}})
+			Text: Plural(v.Lines, "line"), Notes: []string{by, TextIf(v.Program != "", "by "+v.Program)}})
 	}
 	if len(a.Versions) == 0 {
 		t.listNothing("no earlier version of %s is stored", a.Path)

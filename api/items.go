@@ -178,7 +178,7 @@ func (a *ItemListAnswer) render(t *Text) {
 // render adds an item of a list. A value of several lines follows below the key.
 func (i *Item) render(t *Text) {
 	if t.Audience == Models {
-		place := i.Path + textIf(i.Line > 0, fmt.Sprintf(":%d", i.Line))
+		place := i.Path + TextIf(i.Line > 0, fmt.Sprintf(":%d", i.Line))
 		t.add(Line{Text: i.Namespace + "/" + i.Key + ": " + i.Value, Untrusted: i.Untrusted,
 			Notes: []string{i.Visibility, "id " + i.ID, place}})
 		return
@@ -194,7 +194,7 @@ func (i *Item) render(t *Text) {
 }
 
 // notes returns the id of an item, and "public" for public items.
-func (i *Item) notes() []string { return []string{i.ID, textIf(i.Visibility == "public_ok", "public")} }
+func (i *Item) notes() []string { return []string{i.ID, TextIf(i.Visibility == "public_ok", "public")} }
 
 func (a *ItemDeleteAnswer) render(t *Text) {
 	t.printf("%s deleted", Plural(a.Deleted, "item"))
@@ -205,10 +205,10 @@ func (a *ItemDeleteAnswer) render(t *Text) {
 
 func (a *ItemImportAnswer) render(t *Text) {
 	t.printf("%s %s, %d unchanged, %d older than the stored ones", Plural(a.Imported, "item"),
-		cmp.Or(textIf(a.DryRun, "to import"), "imported"), a.Unchanged, a.Older)
+		cmp.Or(TextIf(a.DryRun, "to import"), "imported"), a.Unchanged, a.Older)
 	if a.Removed > 0 {
 		t.warn("other items with the same keys and other values %sremoved: %d; to restore them, use undo",
-			textIf(a.DryRun, "to be "), a.Removed)
+			TextIf(a.DryRun, "to be "), a.Removed)
 	}
 	for _, problem := range a.Invalid {
 		t.add(Line{Depth: 2, Text: fmt.Sprintf("line %d: %s", problem.Line, problem.Reason)})

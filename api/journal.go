@@ -83,7 +83,7 @@ func (a *JournalAnswer) render(t *Text) {
 	for i, w := range a.Writes {
 		path := cmp.Or(w.To, w.Path)
 		t.Files = append(t.Files, path)
-		state := textIf(w.State != "done", "["+w.State+"]")
+		state := TextIf(w.State != "done", "["+w.State+"]")
 		if t.OneLine {
 			t.add(Line{Head: w.ID + "  " + t.formatTime(w.Time) + " ", HeadStyle: Strong, Path: path,
 				Text: strings.TrimSpace(w.What + " " + state), Notes: []string{w.Cause, w.by()}})
@@ -104,7 +104,7 @@ func (w *WriteRecord) by() string {
 	if w.External {
 		return "by another program"
 	}
-	return textIf(w.Program != "", "by "+w.Program)
+	return TextIf(w.Program != "", "by "+w.Program)
 }
 
 // render adds undone changes as the resulting differences, and refused ones with their
@@ -128,10 +128,10 @@ func (a *UndoAnswer) render(t *Text) {
 		if !a.Again {
 			u.WriteRecord = u.reverse()
 		}
-		u.render(t, textIf(a.DryRun, "would be ")+made)
+		u.render(t, TextIf(a.DryRun, "would be ")+made)
 		t.addBlank()
 	}
-	t.printf("%s %s%s%s", Plural(len(a.Undone)-a.Refused, "change"), textIf(a.DryRun, "would be "), made,
+	t.printf("%s %s%s%s", Plural(len(a.Undone)-a.Refused, "change"), TextIf(a.DryRun, "would be "), made,
 		andSome(a.Refused, "not"))
 	if by != "" && !a.Again {
 		t.hint("run `undo %s` to redo them", by)
@@ -185,6 +185,6 @@ func (w *WriteRecord) render(t *Text, state string) {
 // renderHeader adds the header line of a change with its state.
 func (w *WriteRecord) renderHeader(t *Text, state string) {
 	t.add(Line{Head: w.ID + " ", HeadStyle: Strong,
-		Text:  t.formatTime(w.Time) + "  " + w.Cause + textIf(w.Reason != "", ": "+w.Reason),
-		Notes: []string{textIf(w.Group != w.ID, "with "+w.Group), w.by(), state}})
+		Text:  t.formatTime(w.Time) + "  " + w.Cause + TextIf(w.Reason != "", ": "+w.Reason),
+		Notes: []string{TextIf(w.Group != w.ID, "with "+w.Group), w.by(), state}})
 }

@@ -83,5 +83,5 @@ func (t *Text) addNoted(path string, lines ...int) {
 // addWritten adds the place of a new text. Only models get the verb, because people see
 // the command.
 func (t *Text) addWritten(verb, path string, line int, notes ...string) {
-	t.add(Line{Head: textIf(t.Audience == Models && verb != "", verb+":"), Path: path, Line: line, Notes: notes})
+	t.add(Line{Head: TextIf(t.Audience == Models && verb != "", verb+":"), Path: path, Line: line, Notes: notes})
 }

@@ -43,5 +43,5 @@ func (a *SummaryAnswer) render(t *Text) {
 		t.hint("written; readable in private contexts only")
 		return
 	}
-	t.addWritten("summarized", a.Path, a.Line, textIf(a.Replaced, "replaced"))
+	t.addWritten("summarized", a.Path, a.Line, TextIf(a.Replaced, "replaced"))
 }

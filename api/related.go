@@ -46,7 +46,7 @@ func (a *RelatedAnswer) render(t *Text) {
 	for _, l := range a.To {
 		t.Files = append(t.Files, l.Path)
 		link := Line{Path: a.Path, Line: l.Line, Text: strings.Join(strings.Fields(l.Text), " "), Untrusted: l.Untrusted}
-		anchor := textIf(l.Anchor != "", "#"+l.Anchor) + textIf(l.Missing, " [missing]")
+		anchor := TextIf(l.Anchor != "", "#"+l.Anchor) + TextIf(l.Missing, " [missing]")
 		if l.Path != "" {
 			link.Target = l.Path + anchor
 		} else {

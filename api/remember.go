@@ -26,6 +26,6 @@ type RememberAnswer struct {
 }
 
 func (a *RememberAnswer) render(t *Text) {
-	t.addWritten("remembered", a.Path, a.Line, "under "+a.Section+textIf(a.Replaced, ", replacing the previous value"))
+	t.addWritten("remembered", a.Path, a.Line, "under "+a.Section+TextIf(a.Replaced, ", replacing the previous value"))
 	t.hints(a.Hints)
 }

@@ -194,7 +194,7 @@ func (a *SearchAnswer) more(t *Text) string {
 // Describe returns a correction in words. If the answer may be incomplete, as its notice
 // explains, an exact match may exist.
 func (c *Correction) Describe(notice string) string {
-	return textIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
+	return TextIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
 }
 
 // maxModelText bounds the text of a hit for a model, in characters.
@@ -219,9 +219,9 @@ func (h *Hit) render(t *Text) {
 	}
 	text := Line{Form: Body, Depth: 2, Text: t.shorten(firstLine(h.Text)), Untrusted: h.Untrusted}
 	title := Line{Path: h.Path, Line: h.Line, Section: h.Section, Untrusted: h.Untrusted,
-		Notes: []string{textIf(h.Task != "", h.Task+" task"), textIf(h.Day == "" || !strings.Contains(h.Path, h.Day), t.formatDay(h.Time)), h.Language,
-			textIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),
-			textIf(h.Conflict != "", "conflict copy"), textIf(h.Stale, "stale: the file is unreadable")}}
+		Notes: []string{TextIf(h.Task != "", h.Task+" task"), TextIf(h.Day == "" || !strings.Contains(h.Path, h.Day), t.formatDay(h.Time)), h.Language,
+			TextIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),
+			TextIf(h.Conflict != "", "conflict copy"), TextIf(h.Stale, "stale: the file is unreadable")}}
 	cut := false
 	if t.Audience == Models {
 		title.EndLine, title.Notes[1], text.Text = h.EndLine, h.Day, h.Text
@@ -330,5 +330,5 @@ func (h *Hit) explain(t *Text) {
 		}
 	}
 	t.add(Line{Depth: 2, Style: Muted, Untrusted: h.Untrusted, Text: fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", ")) +
-		textIf(len(terms) > 0, " (own: "+strings.Join(terms, ", ")+")")})
+		TextIf(len(terms) > 0, " (own: "+strings.Join(terms, ", ")+")")})
 }

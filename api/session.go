@@ -114,7 +114,7 @@ type Promotion struct {
 // out.
 func (a *SessionAnswer) render(t *Text) {
 	if a.Path != "" {
-		t.addWritten(textIf(!a.DryRun, "written"), a.Path, 0)
+		t.addWritten(TextIf(!a.DryRun, "written"), a.Path, 0)
 	}
 	for _, list := range []struct {
 		sign  string
@@ -124,7 +124,7 @@ func (a *SessionAnswer) render(t *Text) {
 		for _, i := range list.items {
 			t.add(Line{Depth: 1, Head: list.sign, HeadStyle: list.style, Text: i.Section + ": " + i.Text,
 				Untrusted: i.Untrusted, Notes: []string{
-					textIf(i.Line > 0, fmt.Sprintf("line %d%s", i.Line, textIf(i.Similar != "", ", similar to: "+i.Similar)))}})
+					TextIf(i.Line > 0, fmt.Sprintf("line %d%s", i.Line, TextIf(i.Similar != "", ", similar to: "+i.Similar)))}})
 		}
 	}
 	for _, l := range a.LeftOut {

@@ -97,7 +97,7 @@ func (s *ShareStatus) addTo(t *Text) {
 	t.addRow("share", "%s as %s: %s, %s%s%s", s.URL, s.Host, s.State, Plural(s.Published, "published entry"),
 		andSome(s.Spooled, "waiting"), andSome(s.Refused, "refused"))
 	if s.LastError != "" {
-		t.addRow("", "%s%s", s.LastError, textIf(!s.LastOK.IsZero(), "; last answer "+t.formatTime(s.LastOK)))
+		t.addRow("", "%s%s", s.LastError, TextIf(!s.LastOK.IsZero(), "; last answer "+t.formatTime(s.LastOK)))
 	}
 	if s.Problem != "" && s.Problem != s.LastError {
 		t.addRow("", "%s", s.Problem)
@@ -138,7 +138,7 @@ func (a *SharePushAnswer) render(t *Text) {
 	text := "published"
 	if a.Compared {
 		text = fmt.Sprintf("compared %s: %d missing, %d extra%s", Plural(a.Objects, "entry"), a.Missing, a.Extra,
-			textIf(a.Missing+a.Extra > 0, ", repaired"))
+			TextIf(a.Missing+a.Extra > 0, ", repaired"))
 	}
 	t.printf("%s", text)
 	a.addTo(t)

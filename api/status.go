@@ -227,7 +227,7 @@ func (a *StatusAnswer) render(t *Text) {
 	}
 	t.Unhealthy = !a.Healthy
 	if s == nil {
-		t.add(Line{Text: textIf(!a.Healthy, "not ") + "healthy", Style: style})
+		t.add(Line{Text: TextIf(!a.Healthy, "not ") + "healthy", Style: style})
 		return
 	}
 	t.add(Line{Head: s.State + ":", HeadStyle: style,
@@ -246,7 +246,7 @@ func (a *StatusAnswer) render(t *Text) {
 		Plural(s.ProblemCount, "problem"))
 	if x := s.Index; t.Verbose || x.Degraded || x.Total > 0 || x.Pending > 0 {
 		t.addRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending, FormatBytes(x.Size),
-			textIf(x.Total > 0, fmt.Sprintf(", building %d/%d", x.Done, x.Total)), textIf(x.Degraded, ", degraded"))
+			TextIf(x.Total > 0, fmt.Sprintf(", building %d/%d", x.Done, x.Total)), TextIf(x.Degraded, ", degraded"))
 	}
 	if w := s.Watch; t.Verbose || len(w.Polled) > 0 {
 		t.addRow("watch", "%s watched%s", Plural(w.Directories, "directory"), andSome(len(w.Polled), "polled"))
@@ -260,7 +260,7 @@ func (a *StatusAnswer) render(t *Text) {
 	}
 	if m := s.LLM; m != nil {
 		t.addRow("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, Plural(m.Requests, "question"),
-			andSome(m.Failed, "failed"), textIf(m.Private, ", including private text"))
+			andSome(m.Failed, "failed"), TextIf(m.Private, ", including private text"))
 		if m.Failure != "" {
 			t.addRow("", "%s: %s", t.formatTime(m.FailedAt), m.Failure)
 		}
@@ -269,7 +269,7 @@ func (a *StatusAnswer) render(t *Text) {
 		s.Embed.addTo(t)
 	}
 	if topic := s.Topic; topic != nil {
-		t.addRow("topic", "%sconnected to %s/%s, %s%s", textIf(!topic.Connected, "not "),
+		t.addRow("topic", "%sconnected to %s/%s, %s%s", TextIf(!topic.Connected, "not "),
 			strings.TrimRight(topic.Server, "/"), topic.Topic, Plural(topic.Messages, "message"),
 			andSome(topic.Refused, "never noted"))
 	}
@@ -329,7 +329,7 @@ func (s *Status) failures() []string {
 func (a *StatusAnswer) Summary() string {
 	s := a.Status
 	if s == nil {
-		return textIf(!a.Healthy, "not ") + "healthy"
+		return TextIf(!a.Healthy, "not ") + "healthy"
 	}
 	line := fmt.Sprintf("%s  %s, %s, %s, %s made", s.State, Plural(s.Files, "file"), Plural(s.Entries, "entry"),
 		Plural(s.ProblemCount, "problem"), Plural(s.Write.Applied, "change"))
@@ -356,7 +356,7 @@ func (t *Text) addRows(list []string) {
 
 // addTo adds the state of writing to files and the actions that need a person.
 func (w *WriteStatus) addTo(t *Text) {
-	t.addRow("writing", "%s made%s%s%s", Plural(w.Applied, "change"), textIf(!w.Enabled, ", requested writes only"),
+	t.addRow("writing", "%s made%s%s%s", Plural(w.Applied, "change"), TextIf(!w.Enabled, ", requested writes only"),
 		andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
 	var list []string
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
@@ -395,7 +395,7 @@ func (c *CompactorStatus) addTo(t *Text) {
 	case c.Passive:
 		line = "done by " + c.Host
 	case c.Enabled:
-		line = "next at " + t.formatTime(c.NextRun) + textIf(!c.LastRun.IsZero(), ", last at "+t.formatTime(c.LastRun))
+		line = "next at " + t.formatTime(c.NextRun) + TextIf(!c.LastRun.IsZero(), ", last at "+t.formatTime(c.LastRun))
 	}
 	t.addRow("tidying", "%s", line)
 	t.addRows(list)
@@ -404,7 +404,7 @@ func (c *CompactorStatus) addTo(t *Text) {
 // addTo adds the state of semantic search and its last failure.
 func (e *EmbedStatus) addTo(t *Text) {
 	t.addRow("meaning", "%s at %s, %s embedded%s%s%s", e.Model, e.Endpoint, Plural(e.Embedded, "text"),
-		andSome(e.Pending, "pending"), andSome(e.Rejected, "rejected"), textIf(e.Private, ", including private text"))
+		andSome(e.Pending, "pending"), andSome(e.Rejected, "rejected"), TextIf(e.Private, ", including private text"))
 	if e.LastError != "" {
 		t.addRow("", "%s: %s", t.formatTime(e.FailedAt), e.LastError)
 	}

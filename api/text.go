@@ -249,8 +249,8 @@ func firstLine(text string) string {
 	return first
 }
 
-// textIf returns a text if a condition holds, else "".
-func textIf(holds bool, text string) string {
+// TextIf returns a text if a condition holds, else "".
+func TextIf(holds bool, text string) string {
 	if holds {
 		return text
 	}
@@ -258,7 +258,7 @@ func textIf(holds bool, text string) string {
 }
 
 // andSome returns a further part of a list: a number, or "" for none.
-func andSome(n int, noun string) string { return textIf(n > 0, fmt.Sprintf(", %d %s", n, noun)) }
+func andSome(n int, noun string) string { return TextIf(n > 0, fmt.Sprintf(", %d %s", n, noun)) }
 
 // Plural formats a count with its noun.
 func Plural(n int, one string) string {

@@ -150,10 +150,10 @@ func (a *TodosAnswer) render(t *Text) {
 
 // render adds a task: for models on one line, else with a line for each copy.
 func (task *Todo) render(t *Text, id string) {
-	due := textIf(task.Due != "", "due "+task.Due)
+	due := TextIf(task.Due != "", "due "+task.Due)
 	line := Line{Depth: 1, Text: t.shorten(task.Text), Untrusted: task.Untrusted}
 	if t.Audience == Models {
-		line.Notes = []string{due, textIf(task.Since != "", "since "+task.Since)}
+		line.Notes = []string{due, TextIf(task.Since != "", "since "+task.Since)}
 		for _, p := range task.Places {
 			line.Notes = append(line.Notes, fmt.Sprintf("%s:%d", p.Path, p.Line))
 		}
@@ -194,7 +194,7 @@ func (a *TodoAnswer) render(t *Text) {
 		t.add(Line{Depth: 2, Path: c.Path, Line: c.Line, Text: c.Text, Untrusted: a.Untrusted})
 	}
 	for _, l := range a.Left {
-		t.warn("unchanged: %s%s", textIf(!strings.HasPrefix(l.Reason, l.Path), l.Path+": "), l.Reason)
+		t.warn("unchanged: %s%s", TextIf(!strings.HasPrefix(l.Reason, l.Path), l.Path+": "), l.Reason)
 	}
 	switch {
 	case len(a.Changed)+len(a.Left) == 0:

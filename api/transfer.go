@@ -133,7 +133,7 @@ type ExportEntry struct {
 // render adds the numbers of files and, of a dry run, the files. It lists the records
 // that failed and those with credentials.
 func (a *ImportAnswer) render(t *Text) {
-	verb := textIf(a.DryRun, "to be ")
+	verb := TextIf(a.DryRun, "to be ")
 	t.printf("%s %screated, %d %srewritten, %d unchanged%s%s", Plural(a.Created, "file"), verb, a.Rewritten, verb,
 		a.Unchanged, andSome(a.Edited, "kept as edited"), andSome(a.Older, "older"))
 	list := func(text string) { t.add(Line{Depth: 2, Text: text}) }

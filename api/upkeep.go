@@ -77,5 +77,5 @@ func (e *Event) render(t *Text) {
 	if e.Event == "problem" || e.Event == "lost" {
 		style = Bad
 	}
-	t.add(Line{Head: when + textIf(e.Path+text != "", " "), HeadStyle: style, Path: e.Path, Text: t.shorten(text)})
+	t.add(Line{Head: when + TextIf(e.Path+text != "", " "), HeadStyle: style, Path: e.Path, Text: t.shorten(text)})
 }

@@ -299,7 +299,7 @@ func (t *Tool) rename(name string) string {
 	}
 	name, arguments, _ := strings.Cut(name, " ")
 	tool := toolOfOperation(name)
-	return tool + textIf(tool != "" && arguments != "", " with "+arguments)
+	return tool + api.TextIf(tool != "" && arguments != "", " with "+arguments)
 }
 
 // toolOfOperation returns the name of the tool for an operation, or "".

@@ -57,7 +57,7 @@ func lineText(l *api.Line) brief.Quoted {
 		fields = joinFields(own(placeOf(l)), own(l.Section), brief.Field(l.Text, l.Untrusted), brief.Fields(false, l.Notes...))
 	}
 	if l.Head != "" {
-		fields = own(l.Head+textIf(l.Form == api.Row, ":")) + " " + fields
+		fields = own(l.Head+api.TextIf(l.Form == api.Row, ":")) + " " + fields
 	}
 	return brief.Quoted(strings.Repeat("  ", max(l.Depth-1, 0))) + fields + "\n"
 }
@@ -73,14 +73,6 @@ func joinFields(fields ...brief.Quoted) (line brief.Quoted) {
 	return line
 }
 
-// textIf returns a text if a condition holds, else "".
-func textIf(holds bool, text string) string {
-	if holds {
-		return text
-	}
-	return ""
-}
-
 // own returns a part of a line that the subject or memwatchd wrote, such as a path.
 func own(text string) brief.Quoted { return brief.Field(text, false) }
 
@@ -92,5 +84,5 @@ func placeOf(l *api.Line) string {
 	case l.EndLine > l.Line:
 		return fmt.Sprintf("%s:%d-%d", l.Path, l.Line, l.EndLine)
 	}
-	return fmt.Sprintf("%s:%d%s", l.Path, l.Line, textIf(l.Target != "", " -> "+l.Target))
+	return fmt.Sprintf("%s:%d%s", l.Path, l.Line, api.TextIf(l.Target != "", " -> "+l.Target))
 }

@@ -181,7 +181,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			continue // a positional argument or a global flag
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
-		f := c.Flags().VarPF(v, p.Flag, textIf(p.Name == "limit", "n"), describeParam(p))
+		f := c.Flags().VarPF(v, p.Flag, api.TextIf(p.Name == "limit", "n"), describeParam(p))
 		f.NoOptDefVal = p.Bare
 		g.CompleteFlag(c, f.Name, completeFlag(p, req, g))
 	}
@@ -245,7 +245,7 @@ func (f *paramFlag) Type() string {
 func usageArguments(op *api.Operation, form *api.Command) []string {
 	var words []string
 	for _, p := range Arguments(op, form) {
-		words = append(words, "["+p.Name+textIf(p.Arg == "rest", "...")+"]")
+		words = append(words, "["+p.Name+api.TextIf(p.Arg == "rest", "...")+"]")
 	}
 	return words
 }
@@ -262,7 +262,7 @@ func longHelp(op *api.Operation, form *api.Command) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, p := range list {
 		fmt.Fprintf(w, "  %s\t%s%s\n", p.Name, describeParam(p),
-			textIf(p.Default != "", fmt.Sprintf(" (default %s)", p.Default)))
+			api.TextIf(p.Default != "", fmt.Sprintf(" (default %s)", p.Default)))
 	}
 	w.Flush()
 	return strings.TrimRight(b.String(), "\n")
@@ -270,7 +270,7 @@ func longHelp(op *api.Operation, form *api.Command) string {
 
 // describeParam returns the description of a parameter for the help.
 func describeParam(p *api.Param) string {
-	return p.Doc + textIf(p.Stdin, "; - reads standard input")
+	return p.Doc + api.TextIf(p.Stdin, "; - reads standard input")
 }
 
 // Arguments returns the positional parameters, in order.

@@ -169,7 +169,7 @@ func nameOnCommandLine(name string, flagOf func(string) string) string {
 	flag := flagOf(name)
 	word, arguments, command := strings.Cut(name, " ")
 	if op, err := api.LookUp(word); err == nil && flag == "" && len(op.Commands) > 0 {
-		return "`memwatchd " + op.Commands[0].Words + textIf(command, " "+arguments) + "`"
+		return "`memwatchd " + op.Commands[0].Words + api.TextIf(command, " "+arguments) + "`"
 	}
 	if command { // of a shell
 		return ""

@@ -110,14 +110,6 @@ func (p *Printer) flagOf(name string) string {
 	return "--" + param.Flag
 }
 
-// textIf returns a text if a condition holds, else "".
-func textIf(holds bool, text string) string {
-	if holds {
-		return text
-	}
-	return ""
-}
-
 // AsJSON returns a value as one line of JSON, like the answers of the daemon, with
 // the invisible characters escaped.
 func AsJSON(v any) []byte {

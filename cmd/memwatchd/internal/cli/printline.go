@@ -89,11 +89,11 @@ func (p *Printer) printParts(l *api.Line) {
 		gap = " "
 	}
 	if l.Section != "" {
-		rest.add(term.AsMuted, l.Section+textIf(l.Text != "" || l.Target != "", gap))
+		rest.add(term.AsMuted, l.Section+api.TextIf(l.Text != "" || l.Target != "", gap))
 	}
 	if l.Target != "" {
 		path, heading, cut := strings.Cut(l.Target, "#")
-		rest.add(term.AsText, "-> "+p.locate(path)+textIf(cut, "#")+heading+textIf(l.Text != "", "  "))
+		rest.add(term.AsText, "-> "+p.locate(path)+api.TextIf(cut, "#")+heading+api.TextIf(l.Text != "", "  "))
 		gap = " "
 	}
 	if l.Text != "" {
@@ -103,7 +103,7 @@ func (p *Printer) printParts(l *api.Line) {
 		if l.Form == api.Finding {
 			note = " [" + note + "]"
 		} else if note != "" {
-			note = textIf(rest.s != "", "  ") + note
+			note = api.TextIf(rest.s != "", "  ") + note
 		}
 		rest.add(term.AsMuted, note)
 	}
@@ -153,9 +153,9 @@ func (p *Printer) printHanging(before, head string, t text, first, hanging int) 
 func (p *Printer) printDiff(l *api.Line) {
 	switch l.Form {
 	case api.Before:
-		p.printDiffName("--- ", textIf(l.Text != "", "a/"+l.Text))
+		p.printDiffName("--- ", api.TextIf(l.Text != "", "a/"+l.Text))
 	case api.After:
-		p.printDiffName("+++ ", textIf(l.Text != "", "b/"+l.Text))
+		p.printDiffName("+++ ", api.TextIf(l.Text != "", "b/"+l.Text))
 	case api.Moved:
 		p.println(p.Style(term.AsTitle, "diff --git a/"+term.EscapeLine(l.Path)+" b/"+term.EscapeLine(l.Text)))
 		p.println("rename from " + term.EscapeLine(l.Path) + "\nrename to " + term.EscapeLine(l.Text))
@@ -181,7 +181,7 @@ func (p *Printer) printHunk(diff, place string) {
 // a name with a space, where patch could end it otherwise.
 func (p *Printer) printDiffName(side, name string) {
 	name = term.EscapeLine(cmp.Or(name, "/dev/null"))
-	p.println(p.Style(term.AsTitle, side+name+textIf(strings.Contains(name, " "), "\t")))
+	p.println(p.Style(term.AsTitle, side+name+api.TextIf(strings.Contains(name, " "), "\t")))
 }
 
 // maxDiffLine bounds a line for readers, in characters. A file may consist of one line.

@@ -38,7 +38,7 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 	if s := a.client.Scope.Subject; s != nil {
 		subject = *s
 	}
-	path := memory.SummaryPath(subject, textIf(op.Name == "project", "project"), "")
+	path := memory.SummaryPath(subject, api.TextIf(op.Name == "project", "project"), "")
 	file, err := client.Call(cmd.Context(), a.client, api.GetRequest{Path: path})
 	failure, ok := errors.AsType[*api.Error](err)
 	switch {
