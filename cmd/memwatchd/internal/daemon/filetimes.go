@@ -22,8 +22,14 @@ const gitTime = 2 * time.Second
 // A fileTimes finds when the content of a file was written, for entries without a time of
 // their own: at its commit if git has this content, otherwise when the file was saved.
 type fileTimes struct {
-	mu      sync.Mutex
-	commits map[*vault.Vault]map[string]commit // by path below the vault, once git has been run
+	mu     sync.Mutex
+	vaults map[*vault.Vault]commits // once git has been run
+}
+
+// A commits contains the last commit of each file, by path, as listed at a time.
+type commits struct {
+	at   time.Time
+	last map[string]commit
 }
 
 // A commit is the last one that changed a file.
@@ -36,28 +42,31 @@ type commit struct {
 const manyFiles = 50
 
 // expect makes the next call of written list the commits again, if many files below a
-// vault have changed.
+// vault have changed and git has run since.
 func (t *fileTimes) expect(v *vault.Vault, changed int) {
-	if changed >= manyFiles {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.commits, v)
+	if changed < manyFiles {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if vault.GitChanged(v.Dir, t.vaults[v].at) {
+		delete(t.vaults, v)
 	}
 }
 
 // written returns when the content of a file below a vault was written.
 func (t *fileTimes) written(v *vault.Vault, file vault.File) time.Time {
 	t.mu.Lock()
-	commits, ok := t.commits[v]
+	listed, ok := t.vaults[v]
 	if !ok {
-		commits = readCommits(v.Dir)
-		if t.commits == nil {
-			t.commits = make(map[*vault.Vault]map[string]commit)
+		listed = commits{time.Now(), readCommits(v.Dir)}
+		if t.vaults == nil {
+			t.vaults = make(map[*vault.Vault]commits)
 		}
-		t.commits[v] = commits
+		t.vaults[v] = listed
 	}
 	t.mu.Unlock()
-	if c := commits[file.Path]; c.time.Before(file.ModTime) && c.contains(file.Data) {
+	if c := listed.last[file.Path]; c.time.Before(file.ModTime) && c.contains(file.Data) {
 		return c.time
 	}
 	return file.ModTime
@@ -96,7 +105,7 @@ func readCommits(dir string) map[string]commit {
 	if err != nil || cmd.Start() != nil {
 		return nil
 	}
-	commits := make(map[string]commit)
+	last := make(map[string]commit)
 	var at time.Time
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		line := lines.Text()
@@ -109,10 +118,10 @@ func readCommits(dir string) map[string]commit {
 		if name, err := strconv.Unquote(path); err == nil {
 			path = name
 		}
-		if f := strings.Fields(head); len(f) == 5 && commits[path].blob == "" {
-			commits[path] = commit{f[3], at}
+		if f := strings.Fields(head); len(f) == 5 && last[path].blob == "" {
+			last[path] = commit{f[3], at}
 		}
 	}
 	_ = cmd.Wait() // after an error, the files without a commit have their own times
-	return commits
+	return last
 }

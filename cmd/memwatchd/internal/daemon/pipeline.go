@@ -104,11 +104,8 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 		p.saves.Add(int64(len(paths)))
 	}
 	var named []string
-	if len(paths) > 0 {
-		v, _ := p.files.find(paths[0])
-		p.files.times.expect(v, len(paths))
-	}
 	if len(paths) > 0 && !p.layout.InRoot(paths[0]) {
+		p.files.times.expect(p.files.Vault, len(paths))
 		named = topDirs(paths)
 	}
 	moved := p.invalidateDirs(p.subjects.recheckDirs(named))

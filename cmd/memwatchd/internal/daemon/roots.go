@@ -156,6 +156,7 @@ const rootBatch = 64
 
 // Changed implements [watcher.Sink].
 func (s rootSink) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
+	s.pipeline.files.times.expect(s.pipeline.files.roots[s.root.Name].disk.Vault, len(paths))
 	for len(paths) > 0 {
 		n := min(len(paths), rootBatch)
 		batch := make([]string, n)
