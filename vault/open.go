@@ -44,14 +44,37 @@ func withParent[T any](v *Vault, path string, do func(dir int, base string) (T, 
 	})
 }
 
-// openDir opens the directory at path below the root; "" is the root. The flags
-// are pathOnly, or O_RDONLY for reading its entries.
+// openDir opens the directory at path below the root, one component at a time, and
+// follows no symbolic link; "" is the root. The flags are pathOnly, or O_RDONLY for
+// reading its entries. [os.Root] would follow links within the root.
 func openDir(root int, path string, flags int) (int, error) {
 	if path == "" {
 		path = "."
 	}
-	fd, err := beneath(root, path, flags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
-	return fd, translateErrno(err)
+	dir := root
+	for {
+		name, rest, more := strings.Cut(path, "/")
+		how := flags
+		if more {
+			how = pathOnly
+		}
+		fd, err := openAt(dir, name, how|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+		if err == unix.ENOTDIR {
+			// The kernel reports ENOTDIR for a link, even if it leads to a
+			// directory.
+			var st unix.Stat_t
+			if fstatat(dir, name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+				err = unix.ELOOP
+			}
+		}
+		if dir != root {
+			unix.Close(dir)
+		}
+		if err != nil || !more {
+			return fd, translateErrno(err)
+		}
+		dir, path = fd, rest
+	}
 }
 
 // openFile opens a regular file for reading. It opens nothing else, because
@@ -70,30 +93,6 @@ const readOnly = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
 // openAt opens a file. It creates files that only this user can access.
 func openAt(dir int, name string, flags int) (int, error) {
 	return retry(func() (int, error) { return unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o600) })
-}
-
-// stepwise opens path one component at a time and follows no symbolic link.
-func stepwise(root int, path string, flags int) (int, error) {
-	dir := root
-	for {
-		name, rest, more := strings.Cut(path, "/")
-		fd, err := openAt(dir, name, flags)
-		if err == unix.ENOTDIR {
-			// The kernel reports ENOTDIR for a link, even if it leads to a
-			// directory.
-			var st unix.Stat_t
-			if fstatat(dir, name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
-				err = unix.ELOOP
-			}
-		}
-		if dir != root {
-			unix.Close(dir)
-		}
-		if err != nil || !more {
-			return fd, err
-		}
-		dir, path = fd, rest
-	}
 }
 
 func fstatat(dir int, base string, st *unix.Stat_t) error {

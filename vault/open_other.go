@@ -6,8 +6,3 @@ import "golang.org/x/sys/unix"
 
 // pathOnly is O_RDONLY, because there is no better equivalent of O_PATH.
 const pathOnly = unix.O_RDONLY
-
-// beneath opens path below root. It follows no symbolic link in any component.
-func beneath(root int, path string, flags int) (int, error) {
-	return stepwise(root, path, flags)
-}

@@ -38,15 +38,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eachOpen runs a test with openat2 and without.
-func eachOpen(t *testing.T, test func(t *testing.T)) {
-	t.Run("kernel", test)
-	t.Run("stepwise", func(t *testing.T) {
-		t.Cleanup(withoutOpenat2())
-		test(t)
-	})
-}
-
 // newRefusedFiles returns a root with one path of each excluded kind, and the expected
 // errors.
 func newRefusedFiles(t *testing.T) (*Vault, map[string]error) {
@@ -98,45 +89,41 @@ func mustCreate(t *testing.T, v *Vault, path string) string {
 }
 
 func TestRefused(t *testing.T) {
-	eachOpen(t, func(t *testing.T) {
-		v, want := newRefusedFiles(t)
-		for path, want := range want {
-			if _, err := v.Read(path); !errors.Is(err, want) || !Absent(err) {
-				t.Errorf("Read(%q): %v, want %v", path, err, want)
-			}
-			if _, err := v.Stat(path); !errors.Is(err, want) {
-				t.Errorf("Stat(%q): %v, want %v", path, err, want)
-			}
-			if writing, _ := v.Writing(path); writing {
-				t.Errorf("Writing(%q) is true", path)
-			}
+	v, want := newRefusedFiles(t)
+	for path, want := range want {
+		if _, err := v.Read(path); !errors.Is(err, want) || !Absent(err) {
+			t.Errorf("Read(%q): %v, want %v", path, err, want)
 		}
-		for _, path := range []string{"ok.md", "d/ok.md", "edge.md"} {
-			f, err := v.Read(path)
-			if err != nil {
-				t.Errorf("Read(%q): %v", path, err)
-			}
-			if s, err := v.Stat(path); err != nil || s != f.Stamp || s.Size != int64(len(f.Data)) || s.Inode == 0 || s.MTime != f.ModTime.UnixNano() {
-				t.Errorf("Stat(%q) = %+v, %v; Read saw %+v", path, s, err, f.Stamp)
-			}
+		if _, err := v.Stat(path); !errors.Is(err, want) {
+			t.Errorf("Stat(%q): %v, want %v", path, err, want)
 		}
-	})
+		if writing, _ := v.Writing(path); writing {
+			t.Errorf("Writing(%q) is true", path)
+		}
+	}
+	for _, path := range []string{"ok.md", "d/ok.md", "edge.md"} {
+		f, err := v.Read(path)
+		if err != nil {
+			t.Errorf("Read(%q): %v", path, err)
+		}
+		if s, err := v.Stat(path); err != nil || s != f.Stamp || s.Size != int64(len(f.Data)) || s.Inode == 0 || s.MTime != f.ModTime.UnixNano() {
+			t.Errorf("Stat(%q) = %+v, %v; Read saw %+v", path, s, err, f.Stamp)
+		}
+	}
 }
 
 func TestDirectory(t *testing.T) {
-	eachOpen(t, func(t *testing.T) {
-		v, _ := newRefusedFiles(t)
-		root, err := v.Root()
-		must(t, err)
-		if id, ok := v.Directory(""); !ok || id != root {
-			t.Errorf("the root is %v, %v, want %v", id, ok, root)
+	v, _ := newRefusedFiles(t)
+	root, err := v.Root()
+	must(t, err)
+	if id, ok := v.Directory(""); !ok || id != root {
+		t.Errorf("the root is %v, %v, want %v", id, ok, root)
+	}
+	for path, want := range map[string]bool{"d": true, "dir.md": true, "din": false, "dout": false, "d/up": false, "ok.md": false, "none": false, "..": false} {
+		if id, ok := v.Directory(path); ok != want || ok && id == root {
+			t.Errorf("Directory(%q) = %v, %v", path, id, ok)
 		}
-		for path, want := range map[string]bool{"d": true, "dir.md": true, "din": false, "dout": false, "d/up": false, "ok.md": false, "none": false, "..": false} {
-			if id, ok := v.Directory(path); ok != want || ok && id == root {
-				t.Errorf("Directory(%q) = %v, %v", path, id, ok)
-			}
-		}
-	})
+	}
 }
 
 // TestRootComesAndGoes checks that the root is the present directory at its
@@ -184,49 +171,47 @@ func second[T any](_ T, err error) error { return err }
 // TestSwappedForLink checks that continuously replacing a directory by a link
 // never makes the vault read through the link.
 func TestSwappedForLink(t *testing.T) {
-	eachOpen(t, func(t *testing.T) {
-		v := newVault(t, map[string]string{"d/x.md": "inside"})
-		outside := filepath.Join(filepath.Dir(v.Dir), "outside")
-		must(t, os.Mkdir(outside, 0o700))
-		must(t, os.WriteFile(filepath.Join(outside, "x.md"), []byte("canary"), 0o600))
-		link, dir := filepath.Join(v.Dir, "link"), filepath.Join(v.Dir, "d")
-		must(t, os.Symlink(outside, link))
-		stop := make(chan struct{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					swapPaths(link, dir)
-				}
-			}
-		}()
-		read := 0
-		for i := 0; i < 20000 && (i < 2000 || read < 100); i++ {
-			f, err := v.Read("d/x.md")
-			if err == nil {
-				read++
-			}
-			if strings.Contains(string(f.Data), "canary") {
-				t.Fatal("read through a link")
-			}
-			tree, err := v.Walk(t.Context(), "", nil)
-			must(t, err)
-			for _, f := range tree.Files {
-				if f.Stamp.Size == int64(len("canary")) && f.Path == "d/x.md" && f.Stamp.Inode == inode(t, outside+"/x.md") {
-					t.Fatal("walked through a link")
-				}
+	v := newVault(t, map[string]string{"d/x.md": "inside"})
+	outside := filepath.Join(filepath.Dir(v.Dir), "outside")
+	must(t, os.Mkdir(outside, 0o700))
+	must(t, os.WriteFile(filepath.Join(outside, "x.md"), []byte("canary"), 0o600))
+	link, dir := filepath.Join(v.Dir, "link"), filepath.Join(v.Dir, "d")
+	must(t, os.Symlink(outside, link))
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				exchange(unix.AT_FDCWD, link, dir)
 			}
 		}
-		close(stop)
-		<-done
-		if read == 0 {
-			t.Error("nothing was read at all")
+	}()
+	read := 0
+	for i := 0; i < 20000 && (i < 2000 || read < 100); i++ {
+		f, err := v.Read("d/x.md")
+		if err == nil {
+			read++
 		}
-	})
+		if strings.Contains(string(f.Data), "canary") {
+			t.Fatal("read through a link")
+		}
+		tree, err := v.Walk(t.Context(), "", nil)
+		must(t, err)
+		for _, f := range tree.Files {
+			if f.Stamp.Size == int64(len("canary")) && f.Path == "d/x.md" && f.Stamp.Inode == inode(t, outside+"/x.md") {
+				t.Fatal("walked through a link")
+			}
+		}
+	}
+	close(stop)
+	<-done
+	if read == 0 {
+		t.Error("nothing was read at all")
+	}
 }
 
 func inode(t *testing.T, name string) uint64 {

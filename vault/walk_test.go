@@ -26,73 +26,71 @@ func paths(files []memory.FoundFile) []string {
 }
 
 func TestWalk(t *testing.T) {
-	eachOpen(t, func(t *testing.T) {
-		long := strings.Repeat("l", 252) + ".md"
-		files := map[string]string{
-			"a.md": "", "B.MD": "", "2026-02-04/s.md": "", "a/b/c/d.md": "", "a-b.md": "", "new\nline.md": "", "bad\xff.md": "", "..md": "",
-			"_longterms/x/_index.md": "", long: "",
-			"picture.png": "", ".hidden.md": "", "#x.md#": "", "~x.md": "", ".git/x.md": "", "a/.obsidian/x.md": "",
-			"drafts/x.md": "", "a/drafts/y.md": "", "by-list.md": "", "by-func.md": "", "md": "", ".md": "", "large.md": strings.Repeat("x", 11),
-			"dir.md/in.md": "", memory.IgnoreFile: "drafts/\n# comment\n",
+	long := strings.Repeat("l", 252) + ".md"
+	files := map[string]string{
+		"a.md": "", "B.MD": "", "2026-02-04/s.md": "", "a/b/c/d.md": "", "a-b.md": "", "new\nline.md": "", "bad\xff.md": "", "..md": "",
+		"_longterms/x/_index.md": "", long: "",
+		"picture.png": "", ".hidden.md": "", "#x.md#": "", "~x.md": "", ".git/x.md": "", "a/.obsidian/x.md": "",
+		"drafts/x.md": "", "a/drafts/y.md": "", "by-list.md": "", "by-func.md": "", "md": "", ".md": "", "large.md": strings.Repeat("x", 11),
+		"dir.md/in.md": "", memory.IgnoreFile: "drafts/\n# comment\n",
+	}
+	v := newVault(t, files)
+	v.MaxFileSize = 10
+	v.Ignore = []string{"by-list.*"}
+	must(t, os.WriteFile(filepath.Join(v.Dir, memory.IgnoreFile), []byte("drafts\n"), 0o600))
+	v.Skip = func(path string) string {
+		if path == "by-func.md" {
+			return "because"
 		}
-		v := newVault(t, files)
-		v.MaxFileSize = 10
-		v.Ignore = []string{"by-list.*"}
-		must(t, os.WriteFile(filepath.Join(v.Dir, memory.IgnoreFile), []byte("drafts\n"), 0o600))
-		v.Skip = func(path string) string {
-			if path == "by-func.md" {
-				return "because"
-			}
-			return (&Vault{}).Skips(path, false)
-		}
-		must(t, os.Symlink("a.md", filepath.Join(v.Dir, "link.md")))
-		must(t, os.Symlink("a", filepath.Join(v.Dir, "linked")))
-		must(t, unix.Mkfifo(filepath.Join(v.Dir, "fifo.md"), 0o600))
+		return (&Vault{}).Skips(path, false)
+	}
+	must(t, os.Symlink("a.md", filepath.Join(v.Dir, "link.md")))
+	must(t, os.Symlink("a", filepath.Join(v.Dir, "linked")))
+	must(t, unix.Mkfifo(filepath.Join(v.Dir, "fifo.md"), 0o600))
 
-		var mu sync.Mutex
-		var dirs []string
-		tree, err := v.Walk(t.Context(), "", func(d memory.Directory) {
-			mu.Lock()
-			defer mu.Unlock()
-			dirs = append(dirs, d.Path)
-			if id, ok := v.Directory(d.Path); !ok || id != d.ID {
-				t.Errorf("entered %q as %v, it is %v", d.Path, d.ID, id)
-			}
-		})
-		must(t, err)
-		slices.Sort(dirs)
-		got := map[string]any{"files": paths(tree.Files), "dirs": dirs, "skipped": tree.Skipped}
-		want := map[string]any{
-			"files": []string{"2026-02-04/s.md", "B.MD", "_longterms/x/_index.md", "a-b.md", "a.md", "a/b/c/d.md", "bad\xff.md", "dir.md/in.md", long, "new\nline.md"},
-			"dirs":  []string{"", "2026-02-04", "_longterms", "_longterms/x", "a", "a/b", "a/b/c", "dir.md"},
-			"skipped": []memory.Skipped{
-				{Path: "..md", Reason: "hidden or temporary file"},
-				{Path: ".hidden.md", Reason: "hidden or temporary file"},
-				{Path: "by-func.md", Reason: "because"},
-				{Path: "by-list.md", Reason: "ignored by pattern"},
-				{Path: "dir.md", Reason: "directory"},
-				{Path: "fifo.md", Reason: "not a regular file"},
-				{Path: "large.md", Reason: "file too large"},
-				{Path: "link.md", Reason: "symbolic link"},
-				{Path: "linked", Reason: "symbolic link"},
-				{Path: "~x.md", Reason: "hidden or temporary file"},
-			},
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("walk (-want +got):\n%s", diff)
-		}
-		for _, f := range tree.Files {
-			if s, err := v.Stat(f.Path); err != nil || s != f.Stamp {
-				t.Errorf("stamp of %q: walk %v, stat %v, %v", f.Path, f.Stamp, s, err)
-			}
-			if s, ok := v.Catalogue.Lookup(f.Path); !ok || s != f.Stamp {
-				t.Errorf("%q is not in the catalogue as it was seen", f.Path)
-			}
-		}
-		if diff := cmp.Diff(tree.Skipped, v.Catalogue.Skipped()); diff != "" {
-			t.Errorf("skipped in the catalogue (-walk +catalogue):\n%s", diff)
+	var mu sync.Mutex
+	var dirs []string
+	tree, err := v.Walk(t.Context(), "", func(d memory.Directory) {
+		mu.Lock()
+		defer mu.Unlock()
+		dirs = append(dirs, d.Path)
+		if id, ok := v.Directory(d.Path); !ok || id != d.ID {
+			t.Errorf("entered %q as %v, it is %v", d.Path, d.ID, id)
 		}
 	})
+	must(t, err)
+	slices.Sort(dirs)
+	got := map[string]any{"files": paths(tree.Files), "dirs": dirs, "skipped": tree.Skipped}
+	want := map[string]any{
+		"files": []string{"2026-02-04/s.md", "B.MD", "_longterms/x/_index.md", "a-b.md", "a.md", "a/b/c/d.md", "bad\xff.md", "dir.md/in.md", long, "new\nline.md"},
+		"dirs":  []string{"", "2026-02-04", "_longterms", "_longterms/x", "a", "a/b", "a/b/c", "dir.md"},
+		"skipped": []memory.Skipped{
+			{Path: "..md", Reason: "hidden or temporary file"},
+			{Path: ".hidden.md", Reason: "hidden or temporary file"},
+			{Path: "by-func.md", Reason: "because"},
+			{Path: "by-list.md", Reason: "ignored by pattern"},
+			{Path: "dir.md", Reason: "directory"},
+			{Path: "fifo.md", Reason: "not a regular file"},
+			{Path: "large.md", Reason: "file too large"},
+			{Path: "link.md", Reason: "symbolic link"},
+			{Path: "linked", Reason: "symbolic link"},
+			{Path: "~x.md", Reason: "hidden or temporary file"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("walk (-want +got):\n%s", diff)
+	}
+	for _, f := range tree.Files {
+		if s, err := v.Stat(f.Path); err != nil || s != f.Stamp {
+			t.Errorf("stamp of %q: walk %v, stat %v, %v", f.Path, f.Stamp, s, err)
+		}
+		if s, ok := v.Catalogue.Lookup(f.Path); !ok || s != f.Stamp {
+			t.Errorf("%q is not in the catalogue as it was seen", f.Path)
+		}
+	}
+	if diff := cmp.Diff(tree.Skipped, v.Catalogue.Skipped()); diff != "" {
+		t.Errorf("skipped in the catalogue (-walk +catalogue):\n%s", diff)
+	}
 }
 
 func TestWalkFrom(t *testing.T) {
