@@ -439,11 +439,11 @@ func (w *Writer) makeConflictCopy(s *dirEntry, r *journal.Record) error {
 
 func (w *Writer) unlinkFile(dir int, name string) error {
 	return w.runSyscall("remove "+name, func() error {
-		err := unix.Unlinkat(dir, name, 0)
-		if err == unix.ENOENT {
-			return nil
+		var st unix.Stat_t
+		if err := fstatat(dir, name, &st); errors.Is(err, fs.ErrNotExist) {
+			return nil // a read-only disk would report an error
 		}
-		return err
+		return unix.Unlinkat(dir, name, 0)
 	})
 }
 
