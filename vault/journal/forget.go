@@ -1,12 +1,12 @@
 package journal
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
@@ -43,10 +43,6 @@ func (j *Journal) Forget(concerns func(Record) bool, find func(r Record, text []
 	seen := map[place]bool{}
 	for _, r := range records {
 		if !concerns(r) {
-			continue
-		}
-		if r.Outdated {
-			errs = append(errs, j.forgetOutdated(r, find))
 			continue
 		}
 		for _, digest := range []string{r.Before, r.After} {
@@ -97,15 +93,19 @@ func (j *Journal) cutVersions(cuts map[string]cut) error {
 		content, _ = cuts[name].apply(content)
 		return content
 	}))
+	for _, name := range j.outdated { // which also contain text
+		if err := os.Remove(filepath.Join(j.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
 	// Versions without a change, such as that of a file that forget has just changed, go.
 	return errors.Join(append(errs, j.store.retain(j.usedVersions(anyRecord, true)))...)
 }
 
-// markForgotten marks a change as forgotten. Its record loses the lines that an earlier release
-// may have stored in it.
+// markForgotten marks a change as forgotten.
 func (j *Journal) markForgotten(known *Record) error {
 	r := *known
-	r.Forgotten, r.Outdated = true, false
+	r.Forgotten = true
 	data, err := r.encode()
 	if err == nil {
 		err = state.Write(j.recordPath(r), data)
@@ -130,46 +130,4 @@ func (c cut) apply(content []byte) (rest []byte, lost string) {
 		}
 	}
 	return rest, lost
-}
-
-// forgetOutdated marks a change that an earlier release recorded as forgotten if find finds lines
-// in its text.
-func (j *Journal) forgetOutdated(r Record, find func(r Record, text []byte) [][2]int) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	i, ok := j.findRecord(r.ID)
-	if !ok {
-		return nil
-	}
-	if text, err := j.outdatedText(r); err == nil && find(r, text) == nil {
-		return nil
-	}
-	return j.markForgotten(&j.records[i]) // also if the text cannot be read
-}
-
-// outdatedText returns the changed lines in a record of an earlier release.
-func (j *Journal) outdatedText(r Record) ([]byte, error) {
-	data, err := os.ReadFile(j.recordPath(r))
-	if err != nil {
-		return nil, err
-	}
-	_, second, _ := bytes.Cut(data, []byte("\n"))
-	var hunks []map[string]any
-	if err := json.Unmarshal(second, &hunks); err != nil {
-		return nil, err
-	}
-	var b []byte
-	for _, h := range hunks {
-		for _, v := range h {
-			if encoded, ok := v.(string); ok {
-				var text []byte
-				err := json.Unmarshal([]byte(`"`+encoded+`"`), &text)
-				if err != nil {
-					return nil, err
-				}
-				b = append(append(b, text...), '\n')
-			}
-		}
-	}
-	return b, nil
 }

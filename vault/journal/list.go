@@ -99,9 +99,6 @@ func (j *Journal) Version(digest string) ([]byte, error) {
 
 // Contents returns the contents of a file before and after a change.
 func (j *Journal) Contents(r Record) (before, after []byte, err error) {
-	if r.Outdated {
-		return nil, nil, fmt.Errorf("an earlier release recorded this change; its lines are in %s", j.recordPath(r))
-	}
 	before, err = j.Version(r.Before)
 	if err == nil {
 		after, err = j.Version(r.After)

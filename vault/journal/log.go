@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,8 +19,7 @@ import (
 // contents to one file, syncs that, and only then writes them, without a sync. After a
 // power failure, openLog writes them again. All methods are safe for concurrent use.
 type fileLog struct {
-	dir  string
-	file *os.File
+	dir string
 
 	busy sync.RWMutex // read by entries in progress, held by flush
 
@@ -46,12 +46,13 @@ const (
 
 // openLog opens the log of a directory, and repeats its steps.
 func openLog(dir string) (*fileLog, error) {
-	file, err := os.OpenFile(filepath.Join(dir, logName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	l := &fileLog{dir: dir, files: map[string]bool{}}
+	file, err := os.OpenFile(l.path(), os.O_RDONLY|os.O_CREATE, 0o600) // flush makes its name durable
 	if err != nil {
 		return nil, err
 	}
-	l := &fileLog{dir: dir, file: file, files: map[string]bool{}}
-	data, err := os.ReadFile(file.Name())
+	data, err := io.ReadAll(file)
+	file.Close()
 	files := map[string][]byte{}
 	for len(data) >= 8 && err == nil {
 		size, sum := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
@@ -80,12 +81,10 @@ func openLog(dir string) (*fileLog, error) {
 	if err == nil {
 		err = l.flush(-1)
 	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return l, nil
+	return l, err
 }
+
+func (l *fileLog) path() string { return filepath.Join(l.dir, logName) }
 
 // begin appends files to the log. The caller then calls finish with the same files.
 func (l *fileLog) begin(files map[string][]byte) (end int64, err error) {
@@ -159,8 +158,13 @@ func (l *fileLog) append(e logEntry) (end int64, err error) {
 	frame = append(binary.BigEndian.AppendUint32(frame, crc32.ChecksumIEEE(text)), text...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err = l.file.Write(frame); err != nil {
-		l.file.Truncate(l.size) // half an entry would hide later ones
+	file, err := os.OpenFile(l.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	_, err = file.Write(frame)
+	if err = errors.Join(err, file.Close()); err != nil {
+		os.Truncate(l.path(), l.size) // half an entry would hide later ones
 		return 0, err
 	}
 	for _, name := range e.Removed {
@@ -184,7 +188,7 @@ func (l *fileLog) sync(end int64) error {
 	l.mu.Lock()
 	ends := l.ends
 	l.mu.Unlock()
-	if err := l.file.Sync(); err != nil {
+	if err := syncPath(l.path()); err != nil {
 		return err
 	}
 	l.synced = ends
@@ -221,7 +225,7 @@ func (l *fileLog) flush(above int64) error {
 		err = errors.Join(err, syncPath(dir))
 	}
 	if err == nil {
-		err = l.file.Truncate(0)
+		err = os.WriteFile(l.path(), nil, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("flush: %w", err)

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -43,7 +44,6 @@ type Record struct {
 	Temp      string `json:"-"`              // name of the temporary file next to the file
 	State     State  `json:"-"`
 	Forgotten bool   `json:"forgotten,omitempty"` // some of the changed text was removed or never recorded
-	Outdated  bool   `json:"-"`                   // an earlier release recorded the change, without versions
 
 	// Old and New are the contents before and after a change, for [Journal.Begin] only.
 	// The journal stores those that are not nil.
@@ -81,8 +81,11 @@ func DigestOf(hash [32]byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// A header is the line of JSON in a record's file. Records of earlier releases have a
-// second line with the changed lines, and its digest.
+// errOutdated reports a record of an earlier build, which contains the changed lines.
+var errOutdated = errors.New("recorded by an earlier build; this change cannot be undone, and forget removes this file")
+
+// A header is the line of JSON in a record's file. Hunks is set in records of earlier
+// builds.
 type header struct {
 	Record
 	Path  rawName `json:"path"`
@@ -132,8 +135,11 @@ func decodeRecord(line []byte) (Record, error) {
 	if err := dec.Decode(&h); err != nil {
 		return Record{}, fmt.Errorf("not a record: %w", err)
 	}
+	if h.Hunks != "" {
+		return Record{}, errOutdated
+	}
 	r := h.Record
-	r.Path, r.To, r.Temp, r.Outdated = string(h.Path), string(h.To), string(h.Temp), h.Hunks != ""
+	r.Path, r.To, r.Temp = string(h.Path), string(h.To), string(h.Temp)
 	return r, nil
 }
 
