@@ -112,9 +112,7 @@ func (h *hook) deliverSpool(ctx context.Context) error {
 	anyRoot.Root = ""
 	for _, s := range slices.Compact([]spool{spoolOf(&anyRoot), spoolOf(h.client)}) {
 		failed, err := s.deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
-		for _, f := range failed {
-			h.logDebug(f)
-		}
+		h.logDebug(failed)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -34,18 +34,12 @@ import (
 type spool struct{ dir string }
 
 const (
-	spoolSuffix    = ".json"
-	maxSpooled     = 1000               // files in a spool
-	maxSpooledSize = 1 << 20            // bytes of a file
-	maxFailed      = 3                  // failed files in one delivery, so that time remains for the others
-	maxAge         = 7 * 24 * time.Hour // of the reports of reportOnce
-	maxWrite       = time.Minute        // time that a hook may take to write its file
-	lockName       = "lock"
-	lockRetry      = 5 * time.Millisecond
+	spoolSuffix = ".json"
+	maxSpooled  = 1000               // files in a spool
+	maxAge      = 7 * 24 * time.Hour // of the reports of reportOnce
+	lockName    = "lock"
+	lockRetry   = 5 * time.Millisecond
 )
-
-// syncFile writes a file or a directory to the disk. Tests replace it.
-var syncFile = (*os.File).Sync
 
 // A spooled is a request that waits for the daemon: a capture, or the draft of a
 // session.
@@ -73,47 +67,22 @@ func spoolOf(c *client.Client) spool {
 
 // add writes the requests of a hook to a new file, and the file to the disk.
 func (s spool) add(requests []spooled) error {
-	data, err := json.Marshal(requests)
-	if err != nil {
-		return err
-	}
-	if len(data) > maxSpooledSize {
-		return fmt.Errorf("the requests have more than %d bytes", maxSpooledSize)
-	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
 	names, err := s.names()
+	if err == nil && len(names) >= maxSpooled {
+		err = fmt.Errorf("the requests of %d hooks wait for the daemon: start it", len(names))
+	}
 	if err != nil {
 		return err
 	}
-	if len(names) >= maxSpooled {
-		return fmt.Errorf("the requests of %d hooks wait for the daemon: start it", len(names))
-	}
-	f, err := os.OpenFile(s.newPath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = cmp.Or(err, syncFile(f), f.Close())
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	dir, err := os.Open(s.dir)
-	if err == nil {
-		err = cmp.Or(syncFile(dir), dir.Close())
-	}
-	return err
+	name := fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text()[:8], spoolSuffix)
+	return state.Save(filepath.Join(s.dir, name), requests)
 }
 
-// newPath returns the path of a file that follows the others.
-func (s spool) newPath() string {
-	return filepath.Join(s.dir, fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text()[:8], spoolSuffix))
-}
-
-// names returns the names of the files, in order. Names without spoolSuffix are those
-// of earlier versions, which could end before they renamed a complete file.
+// names returns the names of the files, in order. Earlier versions left complete files
+// without spoolSuffix.
 func (s spool) names() (names []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,27 +135,20 @@ func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 }
 
 // deliver sends the requests of each file in order and then removes the file. If the
-// daemon answers a request with an error, or the file cannot be read, deliver adds the
-// error to failed and moves the file behind the others; it does so maxFailed times. An
-// error that affects all requests stops it. Only one process delivers at a time; the
-// others wait for it until the context ends.
-func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed []error, err error) {
-	names, err := s.names()
-	if err != nil {
-		return []error{err}, nil
-	}
+// daemon answers a request with an error, or the file cannot be read, the file stays, and
+// failed contains the error. An error that affects all requests stops it. Only one
+// process delivers at a time; the others wait for it until the context ends.
+func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed, err error) {
+	names, failed := s.names()
 	if len(names) == 0 {
-		return nil, nil
+		return failed, nil
 	}
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return []error{err}, ctx.Err()
+	unlock, failed := s.lock(ctx)
+	if failed != nil {
+		return failed, ctx.Err()
 	}
 	defer unlock()
-	names, err = s.names()
-	if err != nil {
-		return []error{err}, nil
-	}
+	names, failed = s.names()
 	for _, name := range names {
 		path := filepath.Join(s.dir, name)
 		requests, err := readSpooled(path)
@@ -197,52 +159,27 @@ func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed []
 			}
 			err = cmp.Or(err, sent)
 		}
-		switch {
-		case errors.Is(err, errIncomplete):
-			continue
-		case err == nil:
+		if err == nil {
 			err = os.Remove(path)
 		}
-		if err == nil {
-			continue
-		}
-		os.Rename(path, s.newPath()) // fails for a damaged file, which has another name
-		failed = append(failed, err)
-		if len(failed) == maxFailed {
-			break
-		}
+		failed = errors.Join(failed, err)
 	}
 	return failed, nil
 }
 
-var errIncomplete = errors.New("another hook writes the file")
-
-// readSpooled reads a file. The error is errIncomplete if a hook may still be writing
-// the file. Otherwise readSpooled renames a damaged file, so that the following ones
-// can be delivered.
+// readSpooled reads a file. It renames a damaged one.
 func readSpooled(path string) (requests []spooled, err error) {
-	f, info, err := config.OpenFile(path, syscall.O_NOFOLLOW)
+	data, err := state.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSpooledSize+1))
-	if err == nil && len(data) > maxSpooledSize {
-		err = errors.New("too large")
-	}
-	if err == nil && bytes.HasPrefix(data, []byte("{")) { // of earlier versions: one request
+	if bytes.HasPrefix(data, []byte("{")) { // of earlier versions: one request
 		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &requests)
-	}
-	switch {
-	case err == nil:
+	if json.Unmarshal(data, &requests) == nil {
 		return requests, nil
-	case time.Since(info.ModTime()) < maxWrite:
-		return nil, errIncomplete
 	}
-	damaged := path[:len(path)-len(filepath.Ext(path))] + ".damaged"
+	damaged := strings.TrimSuffix(path, spoolSuffix) + ".damaged"
 	return nil, cmp.Or(os.Rename(path, damaged), fmt.Errorf("%s cannot be read", damaged))
 }
 
