@@ -61,8 +61,6 @@ func unitOf(name string) unit {
 	prefix := strings.TrimSuffix("memwatchd-"+name, "-memwatchd")
 	dir := filepath.Join(xdg.ConfigHome, "systemd", "user")
 	systemctl := func(args ...string) []string { return append([]string{"systemctl", "--user"}, args...) }
-	// Former versions had a unit for each socket.
-	sockets, _ := filepath.Glob(filepath.Join(dir, prefix+"[.:]*socket"))
 	u := unit{
 		name: prefix + ".service", path: filepath.Join(dir, prefix+".service"), template: "service.tmpl",
 		probe:   systemctl("daemon-reload"),
@@ -71,15 +69,8 @@ func unitOf(name string) unit {
 		forget:  [][]string{systemctl("daemon-reload")},
 	}
 	u.start = [][]string{systemctl("daemon-reload"), systemctl("enable", u.name), u.restart}
-	u.stop = [][]string{append(systemctl("disable", "--now", u.name), baseNames(sockets)...)}
+	u.stop = [][]string{systemctl("disable", "--now", u.name)}
 	return u
-}
-
-func baseNames(paths []string) (names []string) {
-	for _, path := range paths {
-		names = append(names, filepath.Base(path))
-	}
-	return names
 }
 
 // isInstalled reports whether the service manager starts the daemon: by the file of the unit,
@@ -151,7 +142,7 @@ func Install(ctx context.Context, g *cli.Globals) error {
 	if err != nil && !errors.Is(err, client.ErrNoDaemon) {
 		return fmt.Errorf("service install: %w", err)
 	}
-	if err := errors.Join(u.removeSockets(), os.MkdirAll(filepath.Dir(u.path), 0o755)); err != nil {
+	if err := os.MkdirAll(filepath.Dir(u.path), 0o755); err != nil {
 		return err
 	}
 	// The environment may contain secrets.
@@ -197,27 +188,11 @@ func Uninstall(ctx context.Context, g *cli.Globals) error {
 	if err := u.run(ctx, g, u.stop); err != nil {
 		return fmt.Errorf("service uninstall: %w", err)
 	}
-	if err := errors.Join(u.removeSockets(), removeFile(u.path)); err != nil {
+	if err := os.Remove(u.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	fmt.Fprintf(g.Stdout, "removed %s\n", term.EscapeLine(u.path))
 	return u.run(ctx, g, u.forget)
-}
-
-func (u unit) removeSockets() (err error) {
-	for _, name := range u.stop[0] {
-		if filepath.Ext(name) == ".socket" {
-			err = errors.Join(err, removeFile(filepath.Join(filepath.Dir(u.path), name)))
-		}
-	}
-	return err
-}
-
-func removeFile(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // run prints and runs commands of the service manager until one fails.
