@@ -116,7 +116,7 @@ install() {
 		echo
 		;;
 	esac
-	echo 'Next: run "memwatchd init" in the directory of your notes. A running daemon uses the new version after "memwatchd restart".'
+	echo 'Next: run "memwatchd setup", or "memwatchd restart" after an update.'
 }
 
 case ${1:-install} in
