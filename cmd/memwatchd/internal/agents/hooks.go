@@ -48,48 +48,42 @@ func hookLines(c Command, agent string, events map[string]string) iter.Seq2[stri
 	}
 }
 
-// A handler is a command of memwatchd in the settings, with the chain of containers from the
-// object of all hooks to the object of the command, each with the index of the next.
+// A handler is a command of memwatchd in the settings, with the steps from the root to its
+// object.
 type handler struct {
-	chain   []*hujson.Value
-	items   []int
+	chain   []step
 	command Command
 }
 
 // findHandlers lists the commands of memwatchd at all events, at any depth.
 func (c jsonHooks) findHandlers(d *jsonDoc) (found []handler, err error) {
-	hooks, err := d.findKind(&d.root, "hooks", '{')
-	if err != nil || hooks == nil {
-		return nil, err
-	}
-	var walk func(v *hujson.Value, chain []*hujson.Value, items []int) error
-	walk = func(v *hujson.Value, chain []*hujson.Value, items []int) error {
-		switch value := v.Value.(type) {
-		case *hujson.Array:
-			for i := range value.Elements {
-				if err := walk(&value.Elements[i], append(chain, v), append(items, i)); err != nil {
-					return err
-				}
-			}
-		case *hujson.Object:
-			command, err := d.findMember(v, "command")
+	var walk func(chain []step) error
+	walk = func(chain []step) error {
+		v := chain[len(chain)-1].value()
+		if v.Value.Kind() == '{' {
+			member, err := d.findMember(v, "command")
 			if err != nil {
 				return err
 			}
-			if command != nil && command.Value.Kind() == '"' {
+			if command := member.value(); command != nil && command.Value.Kind() == '"' {
 				if c, event := findHook(command.Value.(hujson.Literal).String()); event != "" {
-					found = append(found, handler{slices.Clone(chain), slices.Clone(items), c})
+					found = append(found, handler{slices.Clone(chain), c})
 				}
 			}
-			for i := range value.Members {
-				if err := walk(&value.Members[i].Value, append(chain, v), append(items, i)); err != nil {
-					return err
-				}
+		}
+		list, _ := listItems(v)
+		for i := range list {
+			if err := walk(append(chain, step{v, i})); err != nil {
+				return err
 			}
 		}
 		return nil
 	}
-	return found, walk(hooks, nil, nil)
+	hooks, err := d.findKind(&d.root, "hooks", '{')
+	if err == nil && hooks.at >= 0 {
+		err = walk([]step{hooks})
+	}
+	return found, err
 }
 
 func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
@@ -129,8 +123,8 @@ func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 	}
 	d, err := readJSON(data)
 	if err == nil && c.flat {
-		var version *hujson.Value
-		if version, err = d.findMember(&d.root, "version"); err == nil && version == nil {
+		var version step
+		if version, err = d.findMember(&d.root, "version"); err == nil && version.at < 0 {
 			err = d.addItem(&d.root, "version", 1)
 		}
 	}
@@ -152,19 +146,21 @@ func (c jsonHooks) addHook(d *jsonDoc, event, line string) error {
 	if err != nil {
 		return err
 	}
-	if hooks == nil {
+	if hooks.at < 0 {
 		return d.addItem(&d.root, "hooks", map[string]any{event: []any{item}})
 	}
-	list, err := d.findKind(hooks, event, '[')
+	list, err := d.findKind(hooks.value(), event, '[')
 	if err != nil {
 		return err
 	}
-	if list == nil {
-		return d.addItem(hooks, event, []any{item})
+	if list.at < 0 {
+		return d.addItem(hooks.value(), event, []any{item})
 	}
-	return d.addItem(list, "", item)
+	return d.addItem(list.value(), "", item)
 }
 
+// removeCommand removes each command from its list, or the group if it has no other, or
+// the event or all hooks likewise. Agents reject a group without hooks.
 func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
@@ -172,25 +168,12 @@ func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 		if failed != nil || len(handlers) == 0 {
 			return d.fileContent(failed)
 		}
-		err = c.removeHook(d, handlers[len(handlers)-1])
+		err = d.removeChain(handlers[len(handlers)-1].chain, func(depth int, container *hujson.Value) bool {
+			list, _ := listItems(container)
+			// A group, whose other members matter only with a command; its list, likewise with
+			// comments.
+			return depth == 3 || depth == 4 && len(list) == 1 || isOnlyItem(container)
+		})
 	}
 	return nil, err
-}
-
-// removeHook removes a command from its list, or the group if it has no other, or
-// the event or all hooks likewise. Agents reject a group without hooks.
-func (c jsonHooks) removeHook(d *jsonDoc, h handler) error {
-	for i := len(h.chain) - 1; i >= 0; i-- {
-		only := isOnlyItem(h.chain[i])
-		switch list, _ := listItems(h.chain[i]); i {
-		case 2: // a group, whose other members matter only with a command
-			only = true
-		case 3: // its list, likewise with comments
-			only = len(list) == 1
-		}
-		if !only {
-			return d.removeItem(h.chain[i], h.items[i])
-		}
-	}
-	return d.removeKey(&d.root, "hooks")
 }

@@ -142,34 +142,51 @@ func (d *jsonDoc) indentAt(offset int) (indent string, alone bool) {
 	return line[:len(line)-len(rest)], start > 0 && rest == ""
 }
 
-// findMember returns a member of an object, or nil. A duplicate key is an
+// A step is the position of an item in an object or a list, or of none.
+type step struct {
+	in *hujson.Value
+	at int // -1: there is none
+}
+
+// value returns the item, or nil.
+func (s step) value() *hujson.Value {
+	if s.at < 0 {
+		return nil
+	}
+	if list, ok := s.in.Value.(*hujson.Array); ok {
+		return &list.Elements[s.at]
+	}
+	return &s.in.Value.(*hujson.Object).Members[s.at].Value
+}
+
+// findMember returns the position of a member of an object. A duplicate key is an
 // error, because programs differ in the member that they read.
-func (d *jsonDoc) findMember(v *hujson.Value, key string) (found *hujson.Value, err error) {
-	object := v.Value.(*hujson.Object)
-	for i, m := range object.Members {
+func (d *jsonDoc) findMember(v *hujson.Value, key string) (step, error) {
+	found := step{v, -1}
+	for i, m := range v.Value.(*hujson.Object).Members {
 		if m.Name.Value.(hujson.Literal).String() != key {
 			continue
 		}
-		if found != nil {
-			return nil, errorAt(d.text, m.Name.StartOffset, "key %q is duplicated", key)
+		if found.at >= 0 {
+			return found, errorAt(d.text, m.Name.StartOffset, "key %q is duplicated", key)
 		}
-		found = &object.Members[i].Value
+		found.at = i
 	}
 	return found, nil
 }
 
-// findKind returns a member of an object, or nil, and checks that it is an object
-// ('{') or a list ('[').
-func (d *jsonDoc) findKind(v *hujson.Value, key string, kind hujson.Kind) (*hujson.Value, error) {
+// findKind finds a member of an object and checks that it is an object ('{') or a list
+// ('[').
+func (d *jsonDoc) findKind(v *hujson.Value, key string, kind hujson.Kind) (step, error) {
 	found, err := d.findMember(v, key)
-	if err != nil || found == nil || found.Value.Kind() == kind {
+	if err != nil || found.at < 0 || found.value().Value.Kind() == kind {
 		return found, err
 	}
 	noun := "an object, in braces"
 	if kind == '[' {
 		noun = "a list, in brackets"
 	}
-	return nil, errorAt(d.text, found.StartOffset, "%q must be %s", key, noun)
+	return found, errorAt(d.text, found.value().StartOffset, "%q must be %s", key, noun)
 }
 
 // decodeValue returns a value as encoding/json does.
@@ -220,10 +237,11 @@ func isOnlyItem(v *hujson.Value) bool {
 // setMember replaces the member of an object, or adds it. A replaced value
 // stays in one line or in several.
 func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
-	found, err := d.findMember(v, key)
+	member, err := d.findMember(v, key)
 	if err != nil {
 		return err
 	}
+	found := member.value()
 	if found == nil {
 		return d.addItem(v, key, value)
 	}
@@ -293,12 +311,14 @@ func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
 	return d.setItems(v, slices.Delete(list, i, i+1), after)
 }
 
-// removeKey removes a member of an object.
-func (d *jsonDoc) removeKey(v *hujson.Value, key string) error {
-	list, _ := listItems(v)
-	return d.removeItem(v, slices.IndexFunc(list, func(m hujson.ObjectMember) bool {
-		return m.Name.Value.(hujson.Literal).String() == key
-	}))
+// removeChain removes the item of the last step of a chain from the root. While drops
+// reports of a step that its container goes as well, the container is removed instead.
+func (d *jsonDoc) removeChain(chain []step, drops func(depth int, container *hujson.Value) bool) error {
+	i := len(chain) - 1
+	for i > 0 && drops(i, chain[i].in) {
+		i--
+	}
+	return d.removeItem(chain[i].in, chain[i].at)
 }
 
 // render returns a value as JSON, in one line or in several.

@@ -66,28 +66,30 @@ func commandOf(server any) Command {
 	return c
 }
 
-// findServer returns the deepest object on the path to the servers, the keys that it
-// lacks, and the entry of memwatchd, or nil if it is missing.
-func (s jsonServers) findServer(d *jsonDoc) (at *hujson.Value, missing []string, entry *hujson.Value, err error) {
-	at = &d.root
-	for i, key := range s.path {
-		inner, err := d.findKind(at, key, '{')
+// findServer returns the steps from the root to the entry of memwatchd, and the keys that
+// are missing after them.
+func (s jsonServers) findServer(d *jsonDoc) (chain []step, missing []string, err error) {
+	keys := append(slices.Clone(s.path), serverName)
+	at := &d.root
+	for i := 0; i < len(keys); i++ {
+		member, err := d.findKind(at, keys[i], '{')
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
-		if s.short && i == 1 && !isServers(inner) {
+		list, _ := listItems(at)
+		switch {
+		case s.short && len(chain) == 1 && len(keys) == 3 && !isServers(member.value()) && len(list) > 0:
 			// Version 1: another server, or none yet in an object with other servers.
-			if list, _ := listItems(at); len(list) > 0 {
-				break
-			}
+			keys = slices.Delete(keys, i, i+1)
+			i--
+			continue
+		case member.at < 0:
+			return chain, keys[i:], nil
 		}
-		if inner == nil {
-			return at, s.path[i:], nil, nil
-		}
-		at = inner
+		chain = append(chain, member)
+		at = member.value()
 	}
-	entry, err = d.findKind(at, serverName, '{')
-	return at, nil, entry, err
+	return chain, nil, nil
 }
 
 // isServers distinguishes an object of servers from a server and from nothing.
@@ -104,11 +106,11 @@ func (s jsonServers) listCommands(data []byte) ([]Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, entry, err := s.findServer(d)
-	if err != nil || entry == nil {
+	chain, missing, err := s.findServer(d)
+	if err != nil || missing != nil {
 		return nil, err
 	}
-	return []Command{commandOf(decodeValue(entry))}, nil
+	return []Command{commandOf(decodeValue(chain[len(chain)-1].value()))}, nil
 }
 
 func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
@@ -116,18 +118,22 @@ func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, missing, entry, err := s.findServer(d)
-	switch {
-	case err != nil:
+	chain, missing, err := s.findServer(d)
+	if err != nil {
 		return nil, err
-	case entry == nil:
-		keys, value := append(slices.Clone(missing), serverName), any(s.newEntry(c))
-		for i := len(keys) - 1; i > 0; i-- {
-			value = map[string]any{keys[i]: value}
-		}
-		return d.fileContent(d.addItem(at, keys[0], value))
 	}
-	for _, m := range entry.Value.(*hujson.Object).Members {
+	at := &d.root // the last object of the chain
+	if len(chain) > 0 {
+		at = chain[len(chain)-1].value()
+	}
+	if missing != nil {
+		value := any(s.newEntry(c))
+		for i := len(missing) - 1; i > 0; i-- {
+			value = map[string]any{missing[i]: value}
+		}
+		return d.fileContent(d.addItem(at, missing[0], value))
+	}
+	for _, m := range at.Value.(*hujson.Object).Members {
 		switch m.Name.Value.(hujson.Literal).String() {
 		case "url", "serverUrl", "httpUrl": // the key of an address differs by agent
 			return nil, errorAt(d.text, m.Name.StartOffset, "%s is configured as a remote server: uninstall it first", serverName)
@@ -135,25 +141,26 @@ func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
 	}
 	e := s.newEntry(c)
 	err = s.updateMember(d, "command", e.Command)
-	if err == nil && !s.list {
+	if err == nil {
 		err = s.updateMember(d, "args", e.Args)
-	} else if err == nil {
-		_, _, entry, _ = s.findServer(d)
-		if args, _ := d.findMember(entry, "args"); args != nil { // of another agent
-			err = d.removeKey(entry, "args")
-		}
 	}
 	return d.fileContent(err)
 }
 
-// updateMember sets a member of the entry of memwatchd that has another value.
+// updateMember sets a member of the entry of memwatchd that has another value. Without a
+// value, it removes the member, such as that of another agent.
 func (s jsonServers) updateMember(d *jsonDoc, key string, value any) error {
-	_, _, entry, err := s.findServer(d)
+	chain, _, err := s.findServer(d)
 	if err != nil {
 		return err
 	}
-	if old, err := d.findMember(entry, key); err != nil || old != nil && reflect.DeepEqual(decodeValue(old), value) {
+	entry := chain[len(chain)-1].value()
+	old, err := d.findMember(entry, key)
+	switch {
+	case err != nil || old.at < 0 && value == nil || old.at >= 0 && reflect.DeepEqual(decodeValue(old.value()), value):
 		return err
+	case value == nil:
+		return d.removeItem(entry, old.at)
 	}
 	return d.setMember(entry, key, value)
 }
@@ -165,24 +172,12 @@ func (s jsonServers) removeCommand(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, missing, entry, err := s.findServer(d)
-	if err != nil || entry == nil || missing != nil {
+	chain, missing, err := s.findServer(d)
+	if err != nil || missing != nil {
 		return d.fileContent(err)
 	}
-	chain := []*hujson.Value{&d.root} // objects from the root to the servers
-	for _, key := range s.path {
-		if chain[len(chain)-1] == at {
-			break
-		}
-		inner, _ := d.findMember(chain[len(chain)-1], key)
-		chain = append(chain, inner)
-	}
-	key, object := serverName, at
-	for i := len(chain) - 1; i > 0 && isOnlyItem(chain[i]); i-- {
-		if list, _ := listItems(chain[i-1]); i == 1 && len(list) == 1 {
-			break
-		}
-		key, object = s.path[i-1], chain[i-1]
-	}
-	return d.fileContent(d.removeKey(object, key))
+	root, _ := listItems(&d.root)
+	return d.fileContent(d.removeChain(chain, func(depth int, container *hujson.Value) bool {
+		return isOnlyItem(container) && (depth > 1 || len(root) > 1)
+	}))
 }
