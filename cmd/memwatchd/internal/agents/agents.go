@@ -11,10 +11,11 @@
 // of the servers stays if it is the only member of the file. A defect of a file
 // is an [*Error], and the file stays as it is.
 //
-// The package opens no files: its functions take and return bytes.
+// The package opens no files itself: its functions take and return bytes.
 package agents
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -55,15 +56,14 @@ type syntax interface {
 	listCommands(data []byte) ([]Command, error)
 }
 
-// A Machine provides the facts about a machine and its user.
+// A Machine provides the facts about the user of this machine.
 type Machine struct {
-	Home string // home directory of the user
-
-	Getenv   func(name string) string
-	Exists   func(path string) bool
-	Read     func(path string) ([]byte, error) // a missing file is an error as of os.ReadFile
+	Home     string                            // home directory of the user
+	Read     func(path string) ([]byte, error) // reads a settings file; a missing one is empty
 	LookPath func(program string) (string, error)
 }
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // Named returns the agent with a name, and reports whether there is one.
 func Named(name string) (Agent, bool) {
@@ -114,9 +114,9 @@ func (a Agent) File(p Component, m Machine) string {
 			}
 		}
 	}
-	first := slices.IndexFunc(files, m.Exists)
+	first := slices.IndexFunc(files, exists)
 	if first < 0 {
-		first = slices.IndexFunc(files, func(file string) bool { return m.Exists(filepath.Dir(file)) })
+		first = slices.IndexFunc(files, func(file string) bool { return exists(filepath.Dir(file)) })
 	}
 	return files[max(first, 0)]
 }

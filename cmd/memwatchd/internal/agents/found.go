@@ -1,10 +1,6 @@
 package agents
 
-import (
-	"errors"
-	"io/fs"
-	"slices"
-)
+import "slices"
 
 // A Finding is an agent found on a machine, with its installations of
 // memwatchd.
@@ -34,7 +30,7 @@ func DetectAgents(m Machine) []Finding {
 	var list []Finding
 	for _, a := range All {
 		_, err := m.LookPath(a.program)
-		if err != nil && !slices.ContainsFunc(a.dirs, func(dir string) bool { return m.Exists(m.path(dir)) }) {
+		if err != nil && !slices.ContainsFunc(a.dirs, func(dir string) bool { return exists(m.path(dir)) }) {
 			continue
 		}
 		f := Finding{Agent: a}
@@ -54,9 +50,6 @@ func (f Finding) Has(p Component) bool {
 func (f *Finding) addInstallations(m Machine, p Component) {
 	for _, file := range f.Agent.Files(p, m) {
 		data, err := m.Read(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		var commands []Command
 		if err == nil {
 			commands, err = f.Agent.Installed(p, data)

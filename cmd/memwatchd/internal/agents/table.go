@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -17,7 +18,7 @@ func (m Machine) path(path string) string {
 	if below == "" {
 		below = "."
 	}
-	if value := m.Getenv(dir[1:]); value != "" {
+	if value := os.Getenv(dir[1:]); value != "" {
 		return filepath.Join(value, filepath.FromSlash(rest))
 	}
 	return filepath.Join(m.Home, below, filepath.FromSlash(rest))

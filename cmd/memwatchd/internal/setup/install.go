@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type installer struct {
 
 	agents      []string
 	write       bool
-	untried     bool // the memory may be missing
+	brief       bool // for setup: the memory may be missing, and changes are printed without a diff
 	program     string
 	tools       string
 	externalKey string
@@ -227,7 +228,7 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 // that the flags select: another daemon answers, or none answers and none could
 // be started for that memory.
 func (i *installer) tryMemory(cmd *cobra.Command) error {
-	if i.remove || i.untried {
+	if i.remove || i.brief && !i.write {
 		return nil
 	}
 	c, dc, err := i.g.Connect(cmd)
@@ -303,7 +304,17 @@ func (i *installer) planFile(a agents.Agent, file string, command agents.Command
 	if !i.remove {
 		c.Note = a.Note(i.component)
 	}
-	c.setDiff(i.g.Diff)
+	switch {
+	case bytes.Equal(s.data, c.after):
+		c.Action = "none"
+		return c, nil
+	case s.info == nil:
+		c.Action = "create"
+	default:
+		c.Action = "change"
+	}
+	c.diff = i.g.Diff(file, s.data, c.after)
+	c.Diff = c.diff.Hunks
 	return c, nil
 }
 
@@ -320,9 +331,9 @@ func (i *installer) printChanges(changes []*fileChange) error {
 	needed := false
 	for _, c := range changes {
 		needed = needed || c.isNeeded()
-		c.printChange(&b, p, i.remove)
+		c.printChange(&b, p, i.remove, i.brief && !i.write)
 	}
-	if needed && !i.write {
+	if needed && !i.write && !i.brief {
 		fmt.Fprintf(&b, "\nNothing was changed. To apply the change:\n  %s\n",
 			term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
 	}

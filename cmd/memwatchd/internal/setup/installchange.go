@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,20 +36,6 @@ type fileChange struct {
 
 func (c *fileChange) isNeeded() bool { return c.Action != "none" }
 
-func (c *fileChange) setDiff(diff func(path string, before, after []byte) api.FileDiff) {
-	switch {
-	case bytes.Equal(c.settings.data, c.after):
-		c.Action = "none"
-		return
-	case c.settings.info == nil:
-		c.Action = "create"
-	default:
-		c.Action = "change"
-	}
-	c.diff = diff(c.File, c.settings.data, c.after)
-	c.Diff = c.diff.Hunks
-}
-
 func (c *fileChange) writeFile() error {
 	var err error
 	if c.owned && len(c.after) == 0 {
@@ -65,9 +50,16 @@ func (c *fileChange) writeFile() error {
 	return err
 }
 
-func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool) {
+// printChange adds a line for people. announced is for a change that is about to be made.
+func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove, announced bool) {
 	agent, file := p.Style(term.AsTitle, c.Agent), p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
 	switch {
+	case !c.isNeeded() && announced:
+		return
+	case announced && remove:
+		fmt.Fprintf(b, "%s: would be removed from %s\n", agent, file)
+	case announced:
+		fmt.Fprintf(b, "%s: would be added to %s\n", agent, file)
 	case !c.isNeeded() && remove:
 		fmt.Fprintf(b, "%s: %s has no entry of memwatchd in %s\n", agent, c.title, file)
 	case !c.isNeeded():
@@ -85,7 +77,7 @@ func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool
 		}
 		b.WriteString(p.OutsideDiff(from, c.File, c.diff))
 	}
-	if c.Note != "" {
+	if c.Note != "" && !announced {
 		fmt.Fprintf(b, "  %s\n", term.EscapeLine(c.Note))
 	}
 }

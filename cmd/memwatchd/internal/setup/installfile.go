@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 
@@ -47,16 +48,17 @@ func openSettings(path string) (*settingsFile, error) {
 	return &settingsFile{path: real, data: data, info: info}, nil
 }
 
-// readSettings reads an existing settings file.
-func readSettings(path string) ([]byte, error) {
-	s, err := openSettings(path)
-	if err != nil {
-		return nil, err
-	}
-	if s.info == nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
-	return s.data, nil
+// ThisMachine returns the facts needed to find agents. It returns an error if the user's
+// home is unknown.
+func ThisMachine() (agents.Machine, error) {
+	home, err := os.UserHomeDir()
+	return agents.Machine{Home: home, LookPath: exec.LookPath, Read: func(path string) ([]byte, error) {
+		s, err := openSettings(path)
+		if err != nil {
+			return nil, err
+		}
+		return s.data, nil
+	}}, err
 }
 
 // replace replaces the file through a temporary file, if it is unchanged since

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -163,7 +162,7 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 // connectAgents shows or writes the entries of memwatchd in the settings of agents.
 func connectAgents(cmd *cobra.Command, g *cli.Globals, names []string, write bool) error {
 	for _, component := range components {
-		i := &installer{g: g, component: component, write: write, untried: !write}
+		i := &installer{g: g, component: component, write: write, brief: true}
 		for _, name := range names {
 			if a, _ := agents.Named(name); a.Supports(component) {
 				i.agents = append(i.agents, name)
@@ -174,7 +173,7 @@ func connectAgents(cmd *cobra.Command, g *cli.Globals, names []string, write boo
 		}
 		changes, err := i.change(cmd)
 		if err == nil {
-			err = i.print(changes)
+			err = i.printChanges(changes)
 		}
 		if err != nil {
 			return err
@@ -208,7 +207,7 @@ func NewUninstall(g *cli.Globals) *cobra.Command {
 func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool) error {
 	var failed []error
 	for _, component := range components {
-		i := &installer{g: g, component: component, remove: true, write: write}
+		i := &installer{g: g, component: component, remove: true, write: write, brief: true}
 		for _, f := range agents.DetectAgents(m) {
 			if f.Has(component) {
 				i.agents = append(i.agents, f.Agent.Name)
@@ -218,7 +217,7 @@ func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool)
 			continue
 		}
 		changes, err := i.change(cmd)
-		failed = append(failed, err, i.print(changes))
+		failed = append(failed, err, i.printChanges(changes))
 	}
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
@@ -263,22 +262,3 @@ func stopDaemon(cmd *cobra.Command, g *cli.Globals) error {
 // init write.
 var starterLines = lazyregexp.New(`^(?:(?:#.*|name: .*|memory:|todosync:|visibility:|  (?:dir|timezone|owner|layout|daily|host|users|` +
 	`append_only|sessions): .*)\n)*$`)
-
-// print prints changes without their text.
-func (i *installer) print(changes []*fileChange) error {
-	p := cli.NewPrinter(i.g.Stdout, i.g.Stderr, config.Default(), i.g.NoColor)
-	var b strings.Builder
-	for _, c := range changes {
-		verb := "would be added to"
-		if i.remove {
-			verb = "would be removed from"
-		}
-		if i.write {
-			c.printChange(&b, p, i.remove)
-		} else if c.isNeeded() {
-			fmt.Fprintf(&b, "%s: %s %s\n", c.Agent, verb, term.EscapeLine(abbreviateHome(c.File)))
-		}
-	}
-	_, err := io.WriteString(i.g.Stdout, b.String())
-	return err
-}
