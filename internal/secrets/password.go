@@ -50,8 +50,7 @@ const verb = `(?i:(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
 	`(?:ist|war|lautet)(?:\s+(?:jetzt|nun))?(?:\s*:|\s)|` +
 	`(?:现在)?(?:是|为|為|改为|改成|设为|设置为)[:：]?|это\s|[—–-]\s|\|)`
 
-// placeholder matches values of prose, of documentation and of code, beside
-// placeholderWords.
+// placeholder matches values of prose, of documentation and of code.
 const placeholder = `(?i)^(?:[x*.•_-]+|` +
 	`[a-z_-]*(?:pass(?:word|wort|wd|phrase|code)?|passw|pwd|kennwort)[0-9]?` +
 	`(?:[_-](?:here|hash|field|manager|reset|policy))?|` +
@@ -59,30 +58,16 @@ const placeholder = `(?i)^(?:[x*.•_-]+|` +
 	`(?:base-?64|sha-?[0-9]+|md5|utf-?8|argon2[id]*|pbkdf2|[2m]fa|oauth2?|aes-?[0-9]*|http2|ipv[46])(?:-[a-z0-9]+)*|` +
 	`[0-9]{1,4}-?(?:bits?|bytes?|char(?:acter)?s?|digits?|letters?|words?|days?|hours?|stellig)|` +
 	`v?[0-9]+(?:\.[0-9]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:t[0-9:.z+-]*)?|[0-9]{1,2}:[0-9]{2}|[0-9]{1,3}-[0-9]{1,3}|` +
-	`(?:env|file|vault|op|ref|arn):.*|![a-z]+)$`
-
-// placeholderWords are types and values of code, values of examples, words of
-// prose, and places where passwords are kept.
-var placeholderWords = setOf(
-	"string|text|char|varchar|byte|bytes|bool|boolean|int|integer|number|object|any|none|null|nil",
-	"undefined|void|true|false|required|optional|default|hidden|secure|input|prompt|value|field|env",
-	"vault|stdin|type|name|label|secret|testing|example|sample|admin|root|guest|user|postgres|mysql",
-	"changeme|foobar|placeholder|unknown|unchanged|forgotten|missing|empty|blank|wrong|correct|incorrect",
-	"invalid|valid|expired|unset|same|private|needed|changed|rotated|reset|hashed|encrypted|stored|saved",
-	"removed|deleted|disabled|enabled|protected|updated|shared|geheim|falsch|richtig|vergessen|geändert",
-	"unbekannt|1password|bitwarden|keepass|keepassxc|lastpass|dashlane|enpass|keychain|nordpass",
-	"protonpass|proton-pass|bcrypt|scrypt",
-)
-
-func setOf(lists ...string) map[string]bool {
-	set := map[string]bool{}
-	for _, list := range lists {
-		for w := range strings.SplitSeq(list, "|") {
-			set[w] = true
-		}
-	}
-	return set
-}
+	`(?:env|file|vault|op|ref|arn):.*|![a-z]+|` +
+	// types and values of code, values of examples, words of prose
+	`string|text|char|varchar|bytes?|bool|boolean|int|integer|number|object|any|none|null|nil|undefined|void|true|` +
+	`false|required|optional|default|hidden|secure|input|prompt|value|field|env|vault|stdin|type|name|label|secret|` +
+	`testing|example|sample|admin|root|guest|user|postgres|mysql|changeme|foobar|placeholder|unknown|unchanged|` +
+	`forgotten|missing|empty|blank|wrong|correct|incorrect|invalid|valid|expired|unset|same|private|needed|changed|` +
+	`rotated|reset|hashed|encrypted|stored|saved|removed|deleted|disabled|enabled|protected|updated|shared|` +
+	`geheim|falsch|richtig|vergessen|geändert|unbekannt|` +
+	// places where passwords are kept
+	`1password|bitwarden|keepass|keepassxc|lastpass|dashlane|enpass|keychain|nordpass|proton-?pass|bcrypt|scrypt)$`
 
 var (
 	// passwordCode matches values that are expressions of a language, references to
@@ -169,7 +154,7 @@ func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	if (signs || others) && (passwordCode().MatchString(s) || passwordName().MatchString(s)) {
 		return false
 	}
-	return !placeholderWords[strings.ToLower(s)] && !isPlaceholder(s) && strings.Count(s, s[:1]) < len(s)
+	return !isPlaceholder(s) && strings.Count(s, s[:1]) < len(s)
 }
 
 // acceptPIN reports whether a value is a PIN: four to eight digits.
