@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Schedule is a series of local times: five cron fields (minute, hour, day of
@@ -59,26 +61,19 @@ func parseTimes(spec string) (cron.Schedule, error) {
 	return times, nil
 }
 
-// rewriteSunday returns a spec in which Sunday is 0 also at the end of a range, such as
-// 5-7 or fri-sun: cron knows it as the first day only.
+// Days of the week that cron does not know: 7, and Sunday at the end of a range such as
+// 5-7 or fri-sun, because it is the first day.
+var (
+	sevenRE = lazyregexp.New(`(^|,)7(,|$)`)
+	rangeRE = lazyregexp.New(`(?i)(^|,)(\w+)-(?:7|sun)(,|$)`)
+)
+
+// rewriteSunday returns a spec in which Sunday is 0 in all forms.
 func rewriteSunday(spec string) string {
 	fields := strings.Fields(spec)
-	if len(fields) != 5 {
-		return spec
+	if len(fields) == 5 {
+		fields[4] = rangeRE().ReplaceAllString(fields[4], "${1}${2}-6,0${3}")
+		fields[4] = sevenRE().ReplaceAllString(fields[4], "${1}0${2}")
 	}
-	days := strings.Split(strings.ToLower(fields[4]), ",")
-	for i, day := range days {
-		from, isRange := strings.CutSuffix(strings.TrimSuffix(day, "sun"), "-")
-		if !isRange {
-			from, isRange = strings.CutSuffix(day, "-7")
-		}
-		switch {
-		case day == "7":
-			days[i] = "0"
-		case isRange && from != "":
-			days[i] = from + "-6,0"
-		}
-	}
-	fields[4] = strings.Join(days, ",")
 	return strings.Join(fields, " ")
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/outbound"
 	"github.com/memwatchd/memwatchd/internal/share"
 )
@@ -45,13 +46,12 @@ type Client struct {
 
 var _ share.Store = (*Client)(nil)
 
+var prefixRE = lazyregexp.New(`^(?:[A-Z][A-Za-z0-9_]{0,63})?$`)
+
 // CheckPrefix returns an error if names of collections cannot begin with prefix.
 func CheckPrefix(prefix string) error {
-	for i, r := range prefix {
-		letter := 'A' <= r && r <= 'Z' || i > 0 && ('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_')
-		if !letter || i > 63 {
-			return fmt.Errorf("%q is not a prefix: use a capital letter, then letters, digits and underscores", prefix)
-		}
+	if !prefixRE().MatchString(prefix) {
+		return fmt.Errorf("%q is not a prefix: use a capital letter, then letters, digits and underscores", prefix)
 	}
 	return nil
 }
