@@ -411,6 +411,9 @@ func (p *Param) DefaultValue() any {
 func NearestName(typed string, names []string) string {
 	best, distance := "", max(1, len(typed)/3)+1
 	for _, n := range names {
+		if len(n) > len(typed)+distance || len(typed) > len(n)+distance {
+			continue
+		}
 		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance ||
 			d == distance && best != "" && n < best {
 			best, distance = n, d

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -257,15 +258,12 @@ func (m readOps) similarFiles(c Call, file string) []string {
 		}
 		return false
 	})
-	near := ""
+	near := sync.OnceValue(func() string { return api.NearestName(name, names) })
 	for _, matches := range []func(i int) bool{
 		func(i int) bool { return names[i] == name },
 		func(i int) bool { return strings.HasPrefix(strings.ToLower(paths[i]), name+"/") },
 		func(i int) bool { return strings.Contains(names[i], name) },
-		func(i int) bool {
-			near = cmp.Or(near, api.NearestName(name, names))
-			return names[i] == near
-		},
+		func(i int) bool { return names[i] == near() },
 	} {
 		var found []string
 		for i, p := range paths {
