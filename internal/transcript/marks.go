@@ -132,11 +132,13 @@ var undecidedRE = compilePattern(`\b(?:if|whether|haven't|hasn't|have not|not (?
 	`如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
 
 var rules = []rule{
-	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:remember|note|don'?t forget|do not forget|keep in mind|` +
+	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:remember|note|don'?t forget|do not forget|` +
+		`keep in mind|` +
 		`bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S|` +
 		`(?:from now on|going forward)\b)`),
 		compilePattern(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
-	{Remember, true, false, compilePattern(sentenceStart + `(?:remind me (?:to|that|of|about) |I(?:'ve| have)? promised? ` +
+	{Remember, true, false, compilePattern(sentenceStart + `(?:remind me (?:to|that|of|about) |I(?:'ve|` +
+		` have)? promised? ` +
 		`(?:to|that|you|\S+ (?:to|that)) |(?:(?:请|记得|到时候?)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S)`),
 		undecidedRE},
 	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|` +
@@ -160,7 +162,8 @@ var rules = []rule{
 		`我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一使?用|确定(?:用|采用|使用))\S|` +
 		`就(?:用|选|定)\S.*[吧了][。！]?$`), undecidedRE},
 
-	{Constraint, true, false, compilePattern(`\bmust(?:n't| not| never| always| only)\b|\bmust be (?:under|below|above|` +
+	{Constraint, true, false, compilePattern(`\bmust(?:n't| not| never| always| only)\b|\bmust be (?:under|below|` +
+		`above|` +
 		`at (?:most|least)|less|more|compatible|able|unique|kept|written|run|built|stored|set|done|\w+ed (?:by|before|in|` +
 		`with|on|to|as|at|from|through|via|without)\b)|\bmust (?:run|work|fit|stay|remain|support|use|build|pass|return|` +
 		`keep|start|finish|handle|accept|match|contain|include)\b|\b(?:is|are)(?: not|n't) allowed|\bnot allowed to\b|` +
@@ -170,13 +173,15 @@ var rules = []rule{
 	{Constraint, true, false, compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|` +
 		`不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|` +
 		`(?:最多|至少|不超过|上限是?)\s*\d`), compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
-	{Constraint, true, true, compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|don'?t)(?: ever)? (?:` +
+	{Constraint, true, true, compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|` +
+		`don'?t)(?: ever)? (?:` +
 		habitVerbs + `) \S|` + sentenceStart + `(?:你|大家|千万|绝对|一定|都|也|尽量)*(?:不要|别|请?勿|不许|不准)(?:再|随便|` +
 		`直接|擅自|总是?|给我)?(?:` + habitVerbsChinese + `)`), transientRE},
 
 	{Contact, true, true, compilePattern(`\b(?:my|our) (?:[\w'-]+ ){0,2}?(?:name|e-?mail|phone|mobile|number|address|` +
 		`birthday|time ?zone|username|handle|account|github|telegram|wechat|slack)(?: (?:address|number|name|id|handle))?` +
-		`(?: is| are|'s)\b|\breach me (?:at|on|under|by)\b|\b(?:contact|contact person|point of contact) (?:for|of|at|in) ` +
+		`(?: is| are|'s)\b|\breach me (?:at|on|under|by)\b|\b(?:contact|contact person|point of contact) (?:for|of|at|` +
+		`in) ` +
 		`.{1,60}? (?:is|are)\b|\b(?:is|are) (?:the|our|my) (?:\w+ )?(?:contacts?|point of contact) (?:for|at|in)\b`),
 		compilePattern(`\b(?:if|maybe|perhaps|could|might)\b|\b(?:my|our) (?:[\w'-]+ ){1,4}(?:is|are) (?:not|in|on|up|` +
 			`also|still|already|too|wrong|correct|used|needed|missing|required|shown|set)\b`)},
@@ -187,7 +192,8 @@ var rules = []rule{
 	{Preference, true, true, compilePattern(`(?:^|[.!;,]\s+|\b(?:and|but|because|since) )(?:I|we) (?:really |also |` +
 		`generally |usually |do |just )*(?:like|love|hate|dislike|enjoy|can'?t stand|don'?t like) \S|` +
 		`^(?:(?:the )?(?:user|owner) )?(?:prefers|likes|dislikes|hates) \S`),
-		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what|where|to see)\b`)},
+		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what|where|` +
+			`to see)\b`)},
 	{Preference, true, false, compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |` +
 		`usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?` +
 		`(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b|` +
