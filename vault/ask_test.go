@@ -47,29 +47,3 @@ func TestMistakesInAChange(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestThinkingIsNotTheDisk checks that a slow Edit does not count as a disk
-// that does not respond.
-func TestThinkingIsNotTheDisk(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "one\n"})
-	waiting := func() int {
-		w.Vault.steps.mu.Lock()
-		defer w.Vault.steps.mu.Unlock()
-		return w.Vault.steps.list.Len()
-	}
-	for _, path := range []string{"a.md", "b.md"} {
-		_, err := w.Write(t.Context(), Change{Path: path, Requested: true, Edit: func(*File) ([]byte, error) {
-			if n := waiting(); n > 0 {
-				t.Errorf("%s: %d steps are waited for while a change thinks", path, n)
-			}
-			return []byte("two\n"), nil
-		}})
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	if n := waiting(); n > 0 {
-		t.Errorf("%d steps are waited for when all is done", n)
-	}
-	wantFiles(t, w, map[string]string{"a.md": "two\n", "b.md": "two\n"})
-}

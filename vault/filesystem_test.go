@@ -30,15 +30,11 @@ func TestReadHolder(t *testing.T) {
 	}
 	me := Holder{PID: os.Getpid(), Socket: "/run/s"}
 	lock, err := AcquireLock(path, me)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if who, held := ReadHolder(path); !held || who != me {
 		t.Errorf("held: %+v, %v", who, held)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Close())
 	if who, held := ReadHolder(path); held || who != (Holder{}) {
 		t.Errorf("given up: %+v, %v", who, held)
 	}
@@ -48,9 +44,7 @@ func TestReadHolder(t *testing.T) {
 		`{"pid"`:             false,
 		`{"pid": 1}`:         true,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, held := ReadHolder(path); held != want {
 			t.Errorf("%s: held %v, want %v", text, held, want)
 		}
@@ -61,27 +55,19 @@ func TestReadHolder(t *testing.T) {
 // the working tree.
 func TestVersioned(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	below := filepath.Join(top, "notes", "memory")
-	if err := os.MkdirAll(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(below, 0o700))
 	now := time.Now()
 	if git, _ := FindGitDir(below, now); git != "" {
 		t.Skipf("all temporary files are in the git repository %s", git)
 	}
 	dot := filepath.Join(top, ".git")
-	if err := os.Mkdir(dot, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dot, 0o700))
 	if git, busy := FindGitDir(below, now); git != dot || busy != "" {
 		t.Errorf("at rest: %q, %q", git, busy)
 	}
-	if err := os.WriteFile(filepath.Join(dot, "MERGE_HEAD"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dot, "MERGE_HEAD"), nil, 0o600))
 	if git, busy := FindGitDir(below, now); git != dot || busy != "a git merge is in progress" {
 		t.Errorf("in a merge: %q, %q", git, busy)
 	}
@@ -91,14 +77,10 @@ func TestVersioned(t *testing.T) {
 		if GitChanged(below, before) {
 			t.Errorf("git has changed files before it writes %s", name)
 		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, nil, 0o600))
 		if !GitChanged(below, before) || GitChanged(below, time.Now().Add(time.Hour)) {
 			t.Errorf("git has written %s, but not changed files in that time", name)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(path))
 	}
 }

@@ -18,9 +18,7 @@ import (
 func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(dir, keep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	j.Now = func() time.Time {
 		now = now.Add(time.Second)
@@ -41,12 +39,8 @@ func recordChanges(t *testing.T, j *journal.Journal, records ...journal.Record) 
 	for i, r := range records {
 		var err error
 		records[i], err = j.Begin(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := j.Done(records[i].ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, j.Done(records[i].ID))
 	}
 	return records
 }
@@ -66,16 +60,10 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	r.Temp, r.Reason, r.To = ".memwatchd-1.tmp", "the same task is done", "2026-02-05/b.md"
 	done := recordChanges(t, j, r, changeOf("b.md", "", "new"))
 	begun, err := j.Begin(changeOf("c.md", "x\r\n", "y\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone, err := j.Begin(changeOf("d.md", "1", "2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Abandon(gone.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, j.Abandon(gone.ID))
 
 	again := journalAt(t, dir, 0)
 	if got := again.Problems(); len(got) > 0 {
@@ -88,9 +76,7 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 		t.Errorf("list: got %s, want %s", got, want)
 	}
 	got, err := again.Get(done[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := done[0]
 	want.State = journal.StateDone
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -157,14 +143,10 @@ func TestJournalIDs(t *testing.T) {
 
 	// An ID is not reused even if the change with the highest ID is gone.
 	last, err := j.Begin(changeOf("a.md", "5", "6"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again := journalAt(t, dir, 0)
 	again.Now = func() time.Time { return clock.Add(-time.Hour) }
-	if err := again.Abandon(last.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.Abandon(last.ID))
 	if next := recordChanges(t, again, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
 		t.Errorf("id %s after %s", next[0].ID, last.ID)
 	}
@@ -205,14 +187,10 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 	}
 	recordChanges(t, j, at(3*time.Hour, ""), at(2*time.Hour, "g"))
 	begun, err := j.Begin(at(2*time.Hour, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	recordChanges(t, j, at(time.Hour, "g"), at(time.Minute, ""))
 	for _, clock := range []time.Time{now, now.AddDate(1, 0, 0)} {
-		if err := j.Prune(clock, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Prune(clock, false))
 	}
 	var got []string
 	for _, r := range j.List(time.Time{}, "", 0) {
@@ -222,9 +200,7 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// With a steady clock, the newest change expires, too.
-	if err := j.Prune(now.AddDate(1, 0, 0), true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Prune(now.AddDate(1, 0, 0), true))
 	if got := j.List(time.Time{}, "", 0); len(got) != 0 {
 		t.Errorf("kept for a year: %v", got)
 	}
@@ -242,9 +218,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	must(t, j.Prune(time.Now(), false)) // else the log of recent changes repairs the damage
 	file := func(i int) string { return filepath.Join(dir, r[i].ID+".json") }
 	text, err := os.ReadFile(file(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for path, data := range map[string][]byte{
 		file(1):                        nil,
 		file(2):                        text[:20],
@@ -253,17 +227,11 @@ func TestJournalSurvivesDamage(t *testing.T) {
 		filepath.Join(dir, "zz.tmp"):   []byte("{}"),
 		filepath.Join(dir, "a.intent"): []byte("{}"),
 	} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 	}
-	if err := os.Rename(file(3), filepath.Join(dir, "00000007"+".json")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(file(3), filepath.Join(dir, "00000007"+".json")))
 	draft := filepath.Join(dir, "00000009"+".intent.json.new") // an unfinished file of the journal
-	if err := os.WriteFile(draft, text[:30], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(draft, text[:30], 0o600))
 	before := listNames(t, dir)
 	again := journalAt(t, dir, 0)
 	if got, want := len(again.Problems()), 7; got != want {
@@ -284,9 +252,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 func listNames(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -297,9 +263,7 @@ func listNames(t *testing.T, dir string) []string {
 func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
 	j := journalAt(t, t.TempDir(), 0)
 	r, err := j.Begin(changeOf("a.md", "1", "2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := j.Done(r.ID); err != nil {
 		t.Error(err)
 	}

@@ -218,7 +218,7 @@ func TestMergesLoseNothing(t *testing.T) {
 	t.Parallel()
 	rounds := 100
 	if os.Getenv("STRESS") != "" {
-		rounds = 1000
+		rounds = 2000
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	w := newWriter(t, nil)

@@ -343,9 +343,7 @@ func TestReplaced(t *testing.T) {
 			}
 			return state, err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if state != readLeased {
 			unsettled++
 		}

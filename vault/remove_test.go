@@ -57,38 +57,6 @@ func TestRemoveLosesTheRace(t *testing.T) {
 	wantFiles(t, w, map[string]string{"a.md": "two\n"})
 }
 
-// TestRepairOfARemoval checks that a removal interrupted by a crash is either
-// completed or reverted.
-func TestRepairOfARemoval(t *testing.T) {
-	for _, test := range []struct {
-		name        string
-		there, away string // contents at the path and under the temporary name
-		want        map[string]string
-		happened    bool
-	}{
-		{"before", "one\n", "", map[string]string{"a.md": "one\n"}, false},
-		{"after", "", "one\n", map[string]string{}, true},
-		{"saved meanwhile", "new\n", "one\n", map[string]string{"a.md": "new\n"}, true},
-		{"saved to the old file", "", "one\nlate\n", map[string]string{"a.md": "one\nlate\n"}, false},
-	} {
-		w := newWriter(t, nil)
-		r := recordOf("a.md", ".memwatchd-x.tmp", []byte("one\n"), nil)
-		r, err := w.Journal.Begin(r)
-		must(t, err)
-		for name, text := range map[string]string{"a.md": test.there, r.Temp: test.away} {
-			if text != "" {
-				must(t, os.WriteFile(filepath.Join(w.Vault.Dir, name), []byte(text), 0o600))
-			}
-		}
-		must(t, w.Repair(t.Context()))
-		t.Log(test.name)
-		wantFiles(t, w, test.want)
-		if _, err := w.Journal.Get(r.ID); (err == nil) != test.happened || len(w.Journal.Pending()) > 0 {
-			t.Errorf("%s: %v, pending %v", test.name, err, w.Journal.Pending())
-		}
-	}
-}
-
 // TestRemoveAndSave checks that a save to a removed file that was still open
 // puts the file back.
 func TestRemoveAndSave(t *testing.T) {

@@ -46,10 +46,14 @@ const (
 // Run waits until the context ends, and then until each temporary file has been
 // looked at once. Files that could not be cleared are left to the next start.
 func (w *Writer) Run(ctx context.Context) error {
+	setClosed := func(closed bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.closed = closed
+	}
+	setClosed(false)
 	<-ctx.Done()
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
+	setClosed(true)
 	withTimeout(context.WithoutCancel(ctx), w.Vault, func(context.Context) (none struct{}, _ error) {
 		w.settling.Wait()
 		return none, nil

@@ -3,9 +3,6 @@ package vault
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -113,90 +110,6 @@ func TestWriteAllFails(t *testing.T) {
 					return nil
 				})
 			})
-		}
-	}
-}
-
-// BenchmarkCreate compares the time of a file that is created alone with that of a
-// file created together with others.
-func BenchmarkCreate(b *testing.B) {
-	for _, together := range []bool{false, true} {
-		b.Run(fmt.Sprintf("together=%t", together), func(b *testing.B) {
-			j, err := journal.Open(filepath.Join(b.TempDir(), "journal"), 0)
-			if err != nil {
-				b.Fatal(err)
-			}
-			w := &Writer{Vault: &Vault{Dir: b.TempDir()}, Journal: j}
-			changes, _ := manyNotes(b.N)
-			b.ResetTimer()
-			if together {
-				for _, err := range w.WriteAll(b.Context(), changes) {
-					if err != nil {
-						b.Fatal(err)
-					}
-				}
-				return
-			}
-			for _, c := range changes {
-				if _, err := w.Write(b.Context(), c); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// TestWriteAllDies stops at each system call, as a crash does. After the repair of
-// the next start, each file is complete and in the journal, or is missing.
-func TestWriteAllDies(t *testing.T) {
-	const files = 5
-	for at := 1; ; at++ {
-		w := newWriter(t, nil)
-		var mu sync.Mutex
-		n := 0
-		w.fault = func(_ string, do func() error) error {
-			mu.Lock()
-			n++
-			dead := n >= at
-			mu.Unlock()
-			if dead {
-				return unix.EIO
-			}
-			return do()
-		}
-		changes, want := manyNotes(files)
-		errs := w.WriteAll(t.Context(), changes)
-		if n < at {
-			return
-		}
-		for i, err := range errs {
-			if path := filepath.Join(w.Vault.Dir, changes[i].Path); err == nil {
-				if data, err := os.ReadFile(path); err != nil || string(data) != want[changes[i].Path] {
-					t.Errorf("dead from call %d: %s is reported as written: %q, %v", at, path, data, err)
-				}
-			}
-		}
-		next := writerOn(t, w.Vault, w.Journal.Dir)
-		must(t, next.Repair(t.Context()))
-		got := next.readTestTree(t)
-		done := map[string]bool{}
-		for _, r := range next.Journal.List(journal.Record{}.Time, "", 0) {
-			if r.State != journal.StateDone {
-				t.Errorf("dead from call %d: %+v", at, r)
-			}
-			done[r.Path] = true
-		}
-		for path, text := range got {
-			if strings.HasPrefix(filepath.Base(path), tempPrefix) {
-				continue // a draft without a record, which readers ignore
-			}
-			if text != want[path] || !done[path] {
-				t.Errorf("dead from call %d: %s is %q, in the journal: %t", at, path, text, done[path])
-			}
-			delete(done, path)
-		}
-		if len(done) > 0 {
-			t.Errorf("dead from call %d: only in the journal: %v", at, done)
 		}
 	}
 }

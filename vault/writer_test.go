@@ -2,7 +2,6 @@ package vault
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -366,42 +365,6 @@ func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 		}
 		wantFiles(t, w, map[string]string{"a.md": "new"})
 	})
-}
-
-// TestTurns checks that a write can be cancelled while it waits for another
-// change of its file.
-func TestTurns(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "old"})
-	synctest.Test(t, func(t *testing.T) {
-		held := make(chan struct{})
-		w.fault = func(call string, do func() error) error {
-			if call == "sync temporary file" {
-				<-held
-			}
-			return do()
-		}
-		write := func(ctx context.Context, c Change) <-chan error {
-			done := make(chan error, 1)
-			go func() {
-				_, err := w.Write(ctx, c)
-				done <- err
-			}()
-			synctest.Wait()
-			return done
-		}
-		first := write(t.Context(), newChange("a.md", "old", "new"))
-		ctx, cancel := context.WithCancel(t.Context())
-		second := write(ctx, newChange("a.md", "", "never"))
-		cancel()
-		if err := <-second; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
-		close(held)
-		if err := <-first; err != nil {
-			t.Error(err)
-		}
-	})
-	wantFiles(t, w, map[string]string{"a.md": "new"})
 }
 
 func TestWriteWithTooManyOpenFiles(t *testing.T) {

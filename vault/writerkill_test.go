@@ -215,6 +215,9 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if os.Getenv("FAULTS") != "" {
 		rounds = 200
 	}
+	if os.Getenv("STRESS") != "" {
+		rounds = 2000
+	}
 	settled, changes := 0, 0
 	for round := range rounds {
 		p := savers[round%len(savers)]

@@ -17,23 +17,22 @@ func TestJournalOfTenThousand(t *testing.T) {
 		r.ID, r.Time = formatID(int64(1e9)+int64(i)), time.Unix(int64(i), 0)
 		r.Group = r.ID
 		data, err := r.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, r.ID+".json"), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(dir, r.ID+".json"), data, 0o600))
 	}
 	start := time.Now()
 	j, err := Open(dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Logf("opened in %v", time.Since(start))
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dir))
 	if got := len(j.List(time.Time{}, "7.md", 0)); got != 100 {
 		t.Errorf("%d changes of one file, want 100", got)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

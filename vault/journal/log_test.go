@@ -13,38 +13,26 @@ import (
 func TestPowerFailure(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var changes []Record
 	var ends []int64 // of the log once a change was confirmed
 	begin := func(before, after string) {
 		t.Helper()
 		r, err := j.Begin(Record{Path: "a.md", Before: Digest([]byte(before)), After: Digest([]byte(after)), Old: []byte(before),
 			New: []byte(after)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		changes, ends = append(changes, r), append(ends, j.log.size)
 	}
 	begin("one\n", "one\ntwo\n")
-	if err := j.Done(changes[0].ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Done(changes[0].ID))
 	begin("one\ntwo\n", "one\ntwo\nthree\n")
 	begin("one\ntwo\nthree\n", "four\n")
-	if err := j.Abandon(changes[2].ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Abandon(changes[2].ID))
 	log, err := os.ReadFile(filepath.Join(dir, logName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for end := range len(log) + 1 {
 		lost := t.TempDir()
-		if err := os.WriteFile(filepath.Join(lost, logName), log[:end], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(lost, logName), log[:end], 0o600))
 		for range 2 { // the second start reads the files
 			again, err := Open(lost, 0)
 			if err != nil || len(again.Problems()) > 0 {

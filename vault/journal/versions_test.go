@@ -18,9 +18,7 @@ import (
 func openHistory(t *testing.T, dir string, size int64) *Journal {
 	t.Helper()
 	j, err := Open(dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	j.KeepHistory(size, 0)
 	return j
 }
@@ -100,12 +98,8 @@ func TestHistorySize(t *testing.T) {
 	text := func() []byte { return fmt.Appendf(nil, "%x\n%x\n", r.Uint64(), r.Uint64()) }
 	own, before := text(), text()
 	made, err := j.Begin(Record{Path: "own.md", Before: Digest(before), After: Digest(own), Old: before, New: own})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Done(made.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, j.Done(made.ID))
 	var last []byte
 	for i := range 1000 {
 		last = text()
@@ -132,9 +126,7 @@ func TestHistorySize(t *testing.T) {
 			t.Errorf("the own change: %q, %q, %v", old, now, err)
 		}
 		j.KeepHistory(0, 0)
-		if err := j.Prune(time.Now(), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Prune(time.Now(), true))
 	}
 	entries, err := os.ReadDir(filepath.Join(j.Dir, versionsDir))
 	if err != nil || len(entries) != 3 {
@@ -149,13 +141,9 @@ func TestHistoryKnowsOwnChanges(t *testing.T) {
 	change := func(before, after string) string {
 		t.Helper()
 		r, err := j.Begin(Record{Path: "a.md", Before: Digest([]byte(before)), After: Digest([]byte(after)), Old: []byte(before), New: []byte(after)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		j.see(t, "a.md", []byte(after))
-		if err := j.Done(r.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Done(r.ID))
 		return r.ID
 	}
 	j.see(t, "a.md", []byte("1\n"))
@@ -237,9 +225,7 @@ func TestOutdatedRecord(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "0hxj0002.json")
 	old := `{"id":"0hxj0002","group":"0hxj0002","time":"2026-02-05T12:01:00Z","path":"made.md","cause":"note","before":"","after":"f7fe","hunks":"2c84"}`
-	if err := os.WriteFile(path, []byte(old+"\n[]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(old+"\n[]\n"), 0o600))
 	j, err := Open(dir, 0)
 	if err != nil || len(j.Problems()) != 1 || !strings.Contains(j.Problems()[0], "earlier build") {
 		t.Fatal(err, j.Problems())
