@@ -118,11 +118,15 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	if err := decodeLine(text, line); err != nil {
 		return nil, err
 	}
+	put := api.ItemPutRequest{Namespace: line.Namespace, Key: strings.TrimSpace(line.Key),
+		Visibility: api.VisibilityName(line.Visibility), Confidence: line.Confidence}
+	if err := api.RequestOf(put).Check(); err != nil {
+		return nil, err
+	}
+	line.item = api.Item{Namespace: put.Namespace, Key: put.Key, Confidence: put.Confidence,
+		Visibility: visibilityAttribute(put.Visibility), Source: "import", Created: line.CreatedAt.Time,
+		Updated: line.UpdatedAt.Time}
 	item := &line.item
-	item.Namespace, item.Key = line.Namespace, strings.TrimSpace(line.Key)
-	item.Visibility, item.Confidence = visibilityAttribute(api.VisibilityName(line.Visibility)), line.Confidence
-	item.Created, item.Updated = line.CreatedAt.Time, line.UpdatedAt.Time
-	item.Source = "import"
 	if line.Source != nil {
 		item.Source = cmp.Or(oneLine(*line.Source), item.Source)
 	}
@@ -131,16 +135,6 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	}
 	if err := memory.ValidSubject(item.Subject); err != nil {
 		return nil, api.Errorf(api.Invalid, "subject: %v", err)
-	}
-	if item.Namespace != "" && !slices.Contains(memory.Namespaces(), item.Namespace) {
-		return nil, api.Errorf(api.Invalid, "namespace: %q is not one of %s", item.Namespace,
-			strings.Join(memory.Namespaces(), ", "))
-	}
-	if item.Visibility != memory.PrivateOnly.String() && item.Visibility != memory.PublicOK.String() {
-		return nil, api.Errorf(api.Invalid, "visibility: %q is not one of private_only, public_ok", item.Visibility)
-	}
-	if f := item.Confidence; f != nil && (*f < 0 || *f > 1) {
-		return nil, api.Errorf(api.Invalid, "confidence: %v is not between 0 and 1", *f)
 	}
 	switch raw := bytes.TrimSpace(line.Value); {
 	case len(raw) == 0, string(raw) == "null":
