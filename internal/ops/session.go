@@ -87,6 +87,10 @@ type sessionDraft struct {
 	hasTags bool // the draft has tags besides that of the project
 
 	defaultSummary string // for a file without a summary
+
+	// Of the last merge:
+	summaryLeft bool // the file has a summary that the caller may not replace
+	summaryKept bool // the draft has no summary and changes items
 }
 
 // empty reports whether nothing remains to be written.
@@ -256,7 +260,7 @@ func (m writeOps) omitReason(field, text string) (reason string, err error) {
 // to the answer. It returns the group of the changes.
 func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
 	err error) {
-	var merge *mergeResult
+	var merge *memory.Merge
 	var before, after *memory.Document
 	var written vault.Written
 	if d.head.ContactID == "" {
@@ -301,8 +305,9 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 // reviseSession records the changes of a draft in the revision of its session's
 // file.
 func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, doc *memory.Document,
-	r *memory.Revision, judged *judgement) (*mergeResult, error) {
+	r *memory.Revision, judged *judgement) (*memory.Merge, error) {
 	front := &doc.Front
+	d.summaryLeft, d.summaryKept = false, false
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, errNoContact
 	}
@@ -320,7 +325,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 		head.Summary = d.defaultSummary
 	}
 	if d.defaultSummary != "" && head.Summary == "" && front.SessionID == d.session && !merge.Changes() {
-		return &mergeResult{Merge: merge}, nil // from a program that repeats its draft
+		return merge, nil // from a program that repeats its draft
 	}
 	head.SubjectID = "" // the subject is set only when the file is created
 	if front.SessionID != "" {
@@ -345,17 +350,8 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if head.Summary != "" && front.By != head.By {
 		r.SetField("written_by", head.By)
 	}
-	return &mergeResult{
-		Merge: merge, summaryLeft: left && d.head.Summary != "",
-		summaryKept: kept,
-	}, nil
-}
-
-// A mergeResult is the result of merging a draft into a file.
-type mergeResult struct {
-	*memory.Merge
-	summaryLeft bool // the file has a summary that the caller may not replace
-	summaryKept bool // the draft has no summary and changes items
+	d.summaryLeft, d.summaryKept = left && d.head.Summary != "", kept
+	return merge, nil
 }
 
 // draftAuthor returns the author of the items of a draft. If the draft has no
@@ -391,10 +387,10 @@ func (m writeOps) signSession(c Call, head *memory.SessionHead, front *memory.Fr
 
 // reportMerge adds the outcome of a draft to the answer, as its caller may see
 // it.
-func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, before, after *memory.Document,
+func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document,
 	answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
-	if merge.summaryLeft {
+	if d.summaryLeft {
 		answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: "summary",
 			Reason: "the file has a summary of another author"})
 	}
@@ -435,7 +431,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 		answer.Hints = append(answer.Hints,
 			"the session has no summary, the only part that other readers see: set summary in the next draft")
 	}
-	if merge.summaryKept && doc.Front.Summary != "" {
+	if d.summaryKept && doc.Front.Summary != "" {
 		answer.Hints = append(answer.Hints,
 			"the session keeps its summary, which is older than its items: set summary in the next draft")
 	}
