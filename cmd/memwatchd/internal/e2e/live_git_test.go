@@ -88,10 +88,11 @@ func runGitMachines(t *testing.T, hosts bool) {
 	}
 	found("offline", 10)
 
+	each := thorough(6, 12)
 	var group sync.WaitGroup
 	for i, l := range machines {
 		group.Go(func() {
-			for n := range 12 {
+			for n := range each {
 				note(l, "simultaneous", n)
 				if n%(2+i) == 0 {
 					l.syncGit()
@@ -100,7 +101,7 @@ func runGitMachines(t *testing.T, hosts bool) {
 		})
 	}
 	group.Wait()
-	found("simultaneous", 24)
+	found("simultaneous", 2*each)
 
 	for i, l := range machines {
 		group.Go(func() {
@@ -111,7 +112,7 @@ func runGitMachines(t *testing.T, hosts bool) {
 		})
 	}
 	group.Wait()
-	for word, want := range map[string]int{"turnabout": 4, "offline": 10, "simultaneous": 24, "sessionword": 12} {
+	for word, want := range map[string]int{"turnabout": 4, "offline": 10, "simultaneous": 2 * each, "sessionword": 12} {
 		found(word, want)
 	}
 	if diff := cmp.Diff(a.contents(), b.contents()); diff != "" || len(a.copies()) > 0 {
