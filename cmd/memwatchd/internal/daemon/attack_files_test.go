@@ -207,7 +207,7 @@ func TestVisibilityFlips(t *testing.T) {
 		} {
 			_, body := g.sendRequest(t, c, p.operation, p.request)
 			// Errors quote the request.
-			all.WriteString(strings.NewReplacer(`entry \"zorbid\" not found`, "", "[it]("+now+"/s.md)", "").Replace(body))
+			all.WriteString(strings.NewReplacer(`\"zorbid\" not found`, "", "[it]("+now+"/s.md)", "").Replace(body))
 		}
 		return all.String()
 	}
