@@ -215,7 +215,7 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 		"MEMORY.md": "- a zebra\n", "memory/2026-02-05.md": "## Tasks\n\n- [x] call the harbour\n", "memory/2026-02-06.md": "## Tasks\n\n- [ ] call the harbour\n",
 	}, time.Now().Add(-time.Hour))
 	r := rand.New(rand.NewPCG(1, 2))
-	notes := 2000
+	notes := 300
 	writeTree(t, dir, newVault(r, notes), time.Now().Add(-time.Hour))
 	before, changes := treeState(t, dir), watchChanges(t, dir)
 	began := time.Now()
