@@ -90,7 +90,7 @@ type Syncer struct {
 	workMu sync.Mutex // held while reading, writing or saving
 
 	mu         sync.Mutex
-	wake       chan struct{}
+	wake       chan struct{} // of Run; nil before
 	started    bool
 	catalogue  *Catalogue
 	recordOnly bool          // the next comparison of all files acts on no completion
@@ -120,14 +120,6 @@ func (s *Syncer) Rules() *Rules {
 	r.First, r.Last = tickWindow(s.Now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
 		cmp.Or(s.Days, DefaultDays))
 	return r
-}
-
-// wakeChanLocked returns the channel that wakes Run and creates it if necessary.
-func (s *Syncer) wakeChanLocked() chan struct{} {
-	if s.wake == nil {
-		s.wake = make(chan struct{}, 1)
-	}
-	return s.wake
 }
 
 // Changed records that a file has changed. Pass nil as the document if the file
@@ -174,7 +166,7 @@ func (s *Syncer) isCurrentLocked(path string, doc *memory.Document) bool {
 
 func (s *Syncer) wakeUpLocked() {
 	select {
-	case s.wakeChanLocked() <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
@@ -206,8 +198,9 @@ func (s *Syncer) Started() bool {
 // Run processes hints and requests until the context ends. It then saves the
 // state and returns the error of the context.
 func (s *Syncer) Run(ctx context.Context) error {
+	wake := make(chan struct{}, 1)
 	s.mu.Lock()
-	wake := s.wakeChanLocked()
+	s.wake = wake
 	s.mu.Unlock()
 	defer func() {
 		s.workMu.Lock()
