@@ -87,12 +87,12 @@ END
 			gemini extensions validate plugins/gemini
 			codex plugin marketplace add $PWD/plugins
 			codex plugin add memwatchd@memwatchd
-			codex mcp list | grep memwatchd
+			codex mcp list 2>&1 | grep memwatchd
 			copilot plugin marketplace add $PWD/plugins
-			copilot plugin install memwatchd@memwatchd | grep '1 skill'
-			copilot plugin list | grep memwatchd
+			copilot plugin install memwatchd@memwatchd 2>&1 | grep '1 skill'
+			copilot plugin list 2>&1 | grep memwatchd
 			qwen extensions install --consent $PWD/plugins/qwen
-			qwen extensions list | grep memwatchd`},
+			qwen extensions list 2>&1 | grep memwatchd`},
 		{"oci", []string{"tar"}, false, `
 			mkdir layout; tar -xzf $DIST/memwatchd-*-oci.tar.gz -C layout --strip-components 1`},
 	} {
