@@ -59,10 +59,7 @@ func NewInit(g *cli.Globals) *cobra.Command {
 			if err := createMemory(g, example, public, template, host); err != nil {
 				return err
 			}
-			about := config.Flags{File: g.Config.File}
-			if about.File == "" {
-				about.Name = g.Config.Name
-			}
+			about := flagsOf(g)
 			fmt.Fprintf(g.Stdout, "\nSave a note, find it, and check the installation:\n    %s\n    %s\n    %s\n",
 				about.Command("note The first note"), about.Command("search note"), about.Command("doctor"))
 			return nil
@@ -77,6 +74,14 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		"name of this machine, if several machines write to the memory: daily notes are then files of one machine")
 	g.CompleteFlag(c, "template", cli.CompleteWords(templates...))
 	return cli.AcceptGlobals(c, cli.MemoryFlags)
+}
+
+// flagsOf returns the flags that select the new configuration.
+func flagsOf(g *cli.Globals) config.Flags {
+	if g.Config.File != "" {
+		return config.Flags{File: g.Config.File}
+	}
+	return config.Flags{Name: g.Config.Name}
 }
 
 // templates lists the templates of MEMORY.md.
@@ -95,10 +100,10 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 		return err
 	}
 	layout := c.Layout()
-	found := recognizeLayout(c.Memory.Dir, &layout)
-	found.host = host
+	found := recognizeLayout(c.Memory.Dir, &layout, host)
+	var hints []string
 	if found.copied && host == "" && c.Memory.Host == "" {
-		found.hints = append(found.hints, "A sync tool left conflict copies. If several machines write to this memory, "+
+		hints = append(hints, "A sync tool left conflict copies. If several machines write to this memory, "+
 			"set memory.host to a different name on each machine, so that each has daily notes of its own.")
 	}
 	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
@@ -139,7 +144,7 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	if made {
 		line("configuration:", path)
 		label := "settings:"
-		for _, s := range found.settings() {
+		for _, s := range found.settings {
 			line(label, s.section+"."+s.line)
 			label = ""
 		}
@@ -149,14 +154,10 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	} else {
 		line("configuration:", path+" (exists)")
 	}
-	about := config.Flags{File: g.Config.File}
-	if about.File == "" {
-		about.Name = g.Config.Name
-	}
 	if found.empty && !example && template == "" {
-		found.hints = append(found.hints, fmt.Sprintf("To add example files, run `%s`.", about.Command("init --example")))
+		hints = append(hints, fmt.Sprintf("To add example files, run `%s`.", flagsOf(g).Command("init --example")))
 	}
-	for _, hint := range found.hints {
+	for _, hint := range hints {
 		fmt.Fprintln(g.Stdout, "\n"+term.EscapeLine(hint))
 	}
 	return nil
@@ -193,7 +194,7 @@ func starterConfig(c *config.Config, found *recognized, public bool) string {
 	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration "+
 		"in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
-	settings := found.settings()
+	settings := found.settings
 	for _, key := range []string{"sessions", "daily"} {
 		if public {
 			settings = append(settings, setting{"visibility", key + ": " + memory.PublicOK.String()})

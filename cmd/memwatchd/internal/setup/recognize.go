@@ -1,10 +1,10 @@
 package setup
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -14,195 +14,177 @@ import (
 )
 
 // A recognized is the layout of an existing directory, with the settings that fit
-// it. Zero settings keep their defaults.
+// it.
 type recognized struct {
-	layouts []string // names of the layouts
-	empty   bool     // no Markdown files and no directories
-	owner   string
-	layout  string
-	daily   string
-	users   []string
-	host    string
-	logs    bool // daily notes only grow
-	copied  bool // a sync tool left conflict copies of daily notes
-	hints   []string
-}
-
-// recognizeLayout looks at the names in a memory directory, and at the few files
-// that name an owner or a directory of daily notes.
-func recognizeLayout(dir string, l *memory.Layout) *recognized {
-	r := &recognized{}
-	defer func() {
-		if r.empty {
-			r.layouts = append(r.layouts, "an empty directory")
-		} else if len(r.layouts) == 0 {
-			r.layouts = append(r.layouts, "notes")
-		}
-	}()
-	root, err := os.OpenRoot(dir) // links that lead out of it are not followed
-	if err != nil {
-		r.empty = true
-		return r
-	}
-	defer root.Close()
-	is := func(name string) bool { _, err := root.Lstat(name); return err == nil }
-	logs := hasDailyNote(root, "memory")
-	for _, pattern := range []string{"memory/*", "*/memory/*"} {
-		found, _ := fs.Glob(root.FS(), pattern)
-		r.copied = r.copied || slices.ContainsFunc(found, func(name string) bool {
-			_, copied := memory.CopyOf(name)
-			return copied
-		})
-	}
-	r.users = findUserDirs(root, l)
-	above, below := hasSession(root, "", l), hasSession(root, "memory/", l)
-	sessions := above || below || is("_longterms")
-	if is(".obsidian") {
-		r.layouts = append(r.layouts, "an Obsidian vault")
-		r.useVault(root)
-	}
-	if sessions {
-		r.layouts = append(r.layouts, "sessions by day")
-		r.useSubjects(root, l)
-		if above != below {
-			r.layout = map[bool]string{true: "root", false: "memory"}[above]
-		}
-	}
-	switch {
-	case logs || len(r.users) > 0:
-		r.layouts = append(r.layouts, "daily logs")
-		if (!sessions || len(r.users) > 0) && !r.hasOtherDirs(root, l) {
-			r.layout = "users"
-		}
-		r.logs = !sessions
-	case is("MEMORY.md") && !sessions:
-		r.layouts = append(r.layouts, "one MEMORY.md")
-	case (is("SOUL.md") || is("USER.md")) && !sessions:
-		r.layouts = append(r.layouts, "a workspace without MEMORY.md")
-	}
-	entries, _ := fs.ReadDir(root.FS(), ".")
-	r.empty = !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
-	return r
-}
-
-// hasSession reports whether the directories of days with a prefix contain a
-// session.
-func hasSession(root *os.Root, prefix string, l *memory.Layout) bool {
-	found, _ := fs.Glob(root.FS(), prefix+"[0-9]*/*.md")
-	return slices.ContainsFunc(found, func(name string) bool {
-		return l.Place(name).Kind == memory.Session && l.Skip(name) == ""
-	})
-}
-
-// hasOtherDirs reports whether the owner has directories that would be users' in the layout
-// users, and then no longer the owner's.
-func (r *recognized) hasOtherDirs(root *os.Root, l *memory.Layout) bool {
-	for _, pattern := range []string{"*/memory", "*/MEMORY.md"} {
-		found, _ := fs.Glob(root.FS(), pattern)
-		if slices.ContainsFunc(found, func(name string) bool {
-			dir := path.Dir(name)
-			return !slices.Contains(r.users, dir) && memory.ReservedUser(dir) == nil && l.Skip(path.Join(dir, "MEMORY.md")) == ""
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// useVault sets the directory of the daily notes of an Obsidian vault.
-func (r *recognized) useVault(root *os.Root) {
-	var plugin struct{ Folder, Format string }
-	text, err := root.ReadFile(".obsidian/daily-notes.json")
-	if err == nil {
-		err = json.Unmarshal(text, &plugin)
-	}
-	folder := path.Clean(strings.Trim(plugin.Folder, "/"))
-	switch {
-	case err != nil && !hasDailyNote(root, "."):
-	case plugin.Format != "" && plugin.Format != "YYYY-MM-DD": // new notes go to memory/
-	case folder == "." || fs.ValidPath(folder):
-		r.daily = folder
-	}
-}
-
-// useSubjects sets the owner to the only subject with long-term memory.
-func (r *recognized) useSubjects(root *os.Root, l *memory.Layout) {
-	found, _ := fs.Glob(root.FS(), "_longterms/*/*.md")
-	var subjects []string
-	for _, name := range found {
-		dir := path.Base(path.Dir(name))
-		subject := dir
-		if text, err := root.ReadFile(name); err == nil {
-			if doc := l.Parse(name, text, memory.Meta{}); doc.Claim != "" {
-				subject = doc.Claim
-			}
-		}
-		at := slices.IndexFunc(subjects, func(s string) bool { return memory.SubjectDir(s) == dir })
-		switch {
-		case strings.HasPrefix(dir, "_") || l.Skip(name) != "":
-		case at < 0:
-			subjects = append(subjects, subject)
-		case subject != dir:
-			subjects[at] = subject
-		}
-	}
-	if len(subjects) == 1 {
-		r.owner = subjects[0]
-	}
+	layouts  []string // names of the layouts
+	empty    bool     // no Markdown files and no directories
+	copied   bool     // a sync tool left conflict copies of daily notes
+	settings []setting
 }
 
 // A setting is a line of YAML in a section of the configuration.
 type setting struct{ section, line string }
 
-func (r *recognized) settings() (list []setting) {
-	for _, s := range [][2]string{{"owner", r.owner}, {"layout", r.layout}, {"daily", r.daily}, {"host", r.host}} {
-		if s[1] != "" {
-			list = append(list, setting{"memory", fmt.Sprintf("%s: %q", s[0], s[1])})
-		}
+// set adds a setting of the section memory, unless it has no value.
+func (r *recognized) set(key, value string) {
+	if value != "" {
+		r.settings = append(r.settings, setting{"memory", fmt.Sprintf("%s: %q", key, value)})
 	}
-	if len(r.users) > 0 {
-		quoted := make([]string, len(r.users))
-		for i, user := range r.users {
-			quoted[i] = fmt.Sprintf("%q", user)
-		}
-		list = append(list, setting{"memory", "users: [" + strings.Join(quoted, ", ") + "]"})
-	}
-	if r.logs {
-		list = append(list, setting{"todosync", "append_only: true"})
-	}
-	return list
 }
 
-// findUserDirs returns the directories of users, sorted. They contain MEMORY.md
-// and memory/. If there is one, or the root contains MEMORY.md or a daily note,
-// directories with daily notes in memory/ are users' too.
-func findUserDirs(root *os.Root, l *memory.Layout) []string {
-	users, logs := map[string]bool{}, map[string]bool{}
-	found, _ := fs.Glob(root.FS(), "*/memory")
-	for _, name := range found {
-		user := path.Dir(name)
-		if info, err := root.Lstat(name); err != nil || !info.IsDir() || memory.ReservedUser(user) != nil ||
-			l.Skip(path.Join(user, "MEMORY.md")) != "" {
-			continue
-		}
-		if _, err := root.Lstat(path.Join(user, "MEMORY.md")); err == nil {
-			users[user] = true
-		} else if hasDailyNote(root, name) {
-			logs[user] = true
+// recognizeLayout looks at the names in a memory directory, and at the few files
+// that name an owner or a directory of daily notes. host is the name of this machine, or "".
+func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
+	r := &recognized{}
+	root, err := os.OpenRoot(dir) // links that lead out of it are not followed
+	if err != nil {
+		r.set("host", host)
+		r.empty, r.layouts = true, []string{"an empty directory"}
+		return r
+	}
+	defer root.Close()
+	t := tree{root, l}
+	users, layout := t.users(), ""
+	if t.has(".obsidian") {
+		r.layouts = append(r.layouts, "an Obsidian vault")
+	}
+	above, below := t.hasSession(""), t.hasSession("memory/")
+	sessions := above || below || t.has("_longterms")
+	if sessions {
+		r.layouts = append(r.layouts, "sessions by day")
+		r.set("owner", t.owner())
+		if above != below {
+			layout = map[bool]string{true: "root", false: "memory"}[above]
 		}
 	}
-	if _, err := root.Lstat("MEMORY.md"); err == nil || len(users) > 0 || hasDailyNote(root, "memory") {
-		maps.Copy(users, logs)
+	logs := len(users) > 0 || t.hasDaily("memory")
+	switch {
+	case logs:
+		r.layouts = append(r.layouts, "daily logs")
+		if (!sessions || len(users) > 0) && !t.hasOthers(users) {
+			layout = "users"
+		}
+	case t.has("MEMORY.md") && !sessions:
+		r.layouts = append(r.layouts, "one MEMORY.md")
+	case (t.has("SOUL.md") || t.has("USER.md")) && !sessions:
+		r.layouts = append(r.layouts, "a workspace without MEMORY.md")
 	}
-	return slices.Sorted(maps.Keys(users))
+	r.set("layout", layout)
+	if t.has(".obsidian") {
+		r.set("daily", t.vaultDaily())
+	}
+	r.set("host", host)
+	if len(users) > 0 {
+		quoted, _ := json.Marshal(users) // strings
+		r.settings = append(r.settings, setting{"memory", "users: " + strings.ReplaceAll(string(quoted), `","`, `", "`)})
+	}
+	if logs && !sessions {
+		r.settings = append(r.settings, setting{"todosync", "append_only: true"})
+	}
+	isCopy := func(name string) bool { _, copied := memory.CopyOf(name); return copied }
+	r.copied = len(t.find("memory/*", isCopy))+len(t.find("*/memory/*", isCopy)) > 0
+	if r.empty = len(t.find("[^.]*", func(string) bool { return true })) == 0; r.empty {
+		r.layouts = append(r.layouts, "an empty directory")
+	} else if r.layouts == nil {
+		r.layouts = []string{"notes"}
+	}
+	return r
 }
 
-// hasDailyNote reports whether a directory of the root contains a daily note.
-func hasDailyNote(root *os.Root, dir string) bool {
-	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*"))
-	return slices.ContainsFunc(found, func(name string) bool {
+// A tree is a memory directory.
+type tree struct {
+	*os.Root
+	layout *memory.Layout
+}
+
+// find returns the paths that match a pattern and a condition.
+func (t tree) find(pattern string, is func(name string) bool) []string {
+	found, _ := fs.Glob(t.FS(), pattern)
+	return slices.DeleteFunc(found, func(name string) bool { return !is(name) })
+}
+
+func (t tree) has(name string) bool { _, err := t.Lstat(name); return err == nil }
+
+// hasDaily reports whether a directory contains a daily note.
+func (t tree) hasDaily(dir string) bool {
+	return len(t.find(path.Join(dir, "[0-9]*"), func(name string) bool {
 		base, md := memory.CutMarkdown(path.Base(name))
 		_, ok := memory.DailyName(base)
 		return ok && md
+	})) > 0
+}
+
+// hasSession reports whether the directories of days with a prefix contain a
+// session.
+func (t tree) hasSession(prefix string) bool {
+	return len(t.find(prefix+"[0-9]*/*.md", func(name string) bool {
+		return t.layout.Place(name).Kind == memory.Session && t.layout.Skip(name) == ""
+	})) > 0
+}
+
+// mayBeUser reports whether a directory can be that of a user.
+func (t tree) mayBeUser(dir string) bool {
+	return memory.ReservedUser(dir) == nil && t.layout.Skip(path.Join(dir, "MEMORY.md")) == ""
+}
+
+// users returns the directories of users, sorted. They contain MEMORY.md and memory/. If
+// there is one, or the root contains MEMORY.md or a daily note, directories with daily
+// notes in memory/ are users' too.
+func (t tree) users() (users []string) {
+	found := t.find("*/memory", func(name string) bool {
+		info, err := t.Lstat(name)
+		return err == nil && info.IsDir() && t.mayBeUser(path.Dir(name))
 	})
+	hasMemory := func(name string) bool { return t.has(path.Join(path.Dir(name), "MEMORY.md")) }
+	shared := t.has("MEMORY.md") || t.hasDaily("memory") || slices.ContainsFunc(found, hasMemory)
+	for _, name := range found {
+		if hasMemory(name) || shared && t.hasDaily(name) {
+			users = append(users, path.Dir(name))
+		}
+	}
+	slices.Sort(users)
+	return users
+}
+
+// hasOthers reports whether the owner has directories that would be users' in the layout
+// users, and then no longer the owner's.
+func (t tree) hasOthers(users []string) bool {
+	other := func(name string) bool { return !slices.Contains(users, path.Dir(name)) && t.mayBeUser(path.Dir(name)) }
+	return len(t.find("*/memory", other))+len(t.find("*/MEMORY.md", other)) > 0
+}
+
+// vaultDaily returns the directory of the daily notes of an Obsidian vault, or "" if new
+// notes go to memory/.
+func (t tree) vaultDaily() string {
+	var plugin struct{ Folder, Format string }
+	text, err := t.ReadFile(".obsidian/daily-notes.json")
+	if err == nil {
+		err = json.Unmarshal(text, &plugin)
+	}
+	folder := path.Clean(strings.Trim(plugin.Folder, "/"))
+	if err != nil && !t.hasDaily(".") || plugin.Format != "" && plugin.Format != "YYYY-MM-DD" || !fs.ValidPath(folder) {
+		return ""
+	}
+	return folder
+}
+
+// owner returns the only subject with long-term memory, or "".
+func (t tree) owner() string {
+	subjects := map[string]string{} // by directory
+	for _, name := range t.find("_longterms/*/*.md", func(name string) bool { return t.layout.Skip(name) == "" }) {
+		dir := path.Base(path.Dir(name))
+		if strings.HasPrefix(dir, "_") {
+			continue
+		}
+		text, _ := t.ReadFile(name)
+		if claim := t.layout.Parse(name, text, memory.Meta{}).Claim; claim != "" || subjects[dir] == "" {
+			subjects[dir] = claim
+		}
+	}
+	if len(subjects) == 1 {
+		for dir, claim := range subjects {
+			return cmp.Or(claim, dir)
+		}
+	}
+	return ""
 }
