@@ -29,11 +29,7 @@ func chatter(t *testing.T, names ...string) (messages []string) {
 // passing returns the best hits of a query with sufficient coverage.
 func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 	t.Helper()
-	q := Query{Text: Unquoted(query), Limit: 32, Cover: true, AsOf: asOf}
-	if x.vectors != nil && !WordsOnly(q.Text) {
-		q.Nearest = x.vectors.query(q.Text)
-	}
-	res, err := x.Search(t.Context(), x.view, q)
+	res, err := x.Search(t.Context(), x.view, Query{Text: Unquoted(query), Limit: 32, Cover: true, AsOf: asOf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,20 +41,11 @@ func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 // questions that a conversation answers, questions about another conversation,
 // and chatter. Of the questions whose evidence is among the first five hits of a
 // search, it prints the share that are shown evidence. With -eval, it also
-// measures the queries of madial-zh. It does so by words, and by words and meaning
-// with the vectors of [TestEvalMeaning].
+// measures the queries of madial-zh.
 func TestEvalCover(t *testing.T) {
 	if *convDir == "" {
 		t.Skip("no conversations: give -conversations DIR")
 	}
-	t.Run("words", func(t *testing.T) { evalCover(t, func(*testIndex) {}) })
-	t.Run("hybrid", func(t *testing.T) {
-		evalCover(t, func(x *testIndex) { x.vectors = newExactVectors(newLSA(x.docs), x.docs) })
-	})
-}
-
-// evalCover measures with the vectors that prepare adds to an index.
-func evalCover(t *testing.T, prepare func(*testIndex)) {
 	byConv := conversations(t, *convDir)
 	var names []string
 	for name := range byConv {
@@ -99,7 +86,6 @@ func evalCover(t *testing.T, prepare func(*testIndex)) {
 	}
 	for i, name := range names {
 		x := openTest(t, filepath.Join(*convDir, "by-conversation", name))
-		prepare(x)
 		count := func(kind string, q question) {
 			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
 			measure(kind, x, q.Question, asOf, func(h Hit) bool {
@@ -121,7 +107,6 @@ func evalCover(t *testing.T, prepare func(*testIndex)) {
 	}
 	if *evalDir != "" {
 		x, relevant := openTest(t, filepath.Join(*evalDir, "madial-zh", "docs")), map[[2]string]bool{}
-		prepare(x)
 		for _, line := range readLines(t, filepath.Join(*evalDir, "madial-zh", "qrels.tsv")) {
 			if f := strings.Fields(line); f[2] != "0" {
 				relevant[[2]string{f[0], f[1]}] = true

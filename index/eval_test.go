@@ -318,8 +318,6 @@ type testIndex struct {
 	*dirSource
 	view memory.View
 	now  time.Time
-
-	vectors *exactVectors // nil: searches are by words only
 }
 
 // A dirSource reads files of a directory that does not change.
@@ -403,7 +401,7 @@ func openTest(t testing.TB, root string) *testIndex {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &testIndex{x, src, view, time.Now(), nil}
+	return &testIndex{x, src, view, time.Now()}
 }
 
 func readLines(t testing.TB, name string) (lines []string) {
