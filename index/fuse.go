@@ -18,7 +18,7 @@ import (
 // Reciprocal ranks in place of scores are about as good with these shares, but put
 // the nearest entry behind more than a hundred others if it has none of the words.
 const (
-	fuseDepth = 200 // entries of each list whose scores are added
+	fuseDepth = 200 // entries of the list by meaning
 
 	fuseMeaning = 0.4  // weight of the score by meaning; the one by words has 1
 	fuseMargin  = 0.01 // added to cosines, so that the last of the list has a score
@@ -129,42 +129,33 @@ func (s *search) eachText(part memory.Partition, key TextKey, yield func(entryKe
 }
 
 // bestFused returns the first n candidates of both lists together, with their fused
-// scores, and counts all candidates. The entries of the two lists come first; those
-// with a lower rank by words follow in the order of the words.
+// scores, and counts all candidates.
 func (s *search) bestFused(n int) ([]candidate, counts) {
-	var list []candidate
+	var all []candidate
 	var total counts
 	if !s.query.MeaningOnly {
-		want := fuseDepth
-		if n > fuseDepth {
-			want = n + len(s.meaning.list) // those with a rank by meaning are not in the rest
-		}
-		list, total = s.bestByWords(want)
+		all, total = s.bestByWords(max(n, fuseDepth))
 	}
 	for _, r := range s.meaning.ranks {
-		r.words = 0
+		r.words, r.score = 0, 0
 	}
-	var all, rest []candidate
-	for i, c := range list {
+	for i, c := range all {
 		r := s.meaning.ranks[c.entryKey]
-		switch {
-		case r == nil:
+		if r == nil {
 			r = &ranking{}
 			s.meaning.ranks[c.entryKey] = r
-		case i >= fuseDepth && r.meaning > 0:
-			continue // only its rank by meaning counts
 		}
 		r.words, r.score = i+1, c.score
-		if i < fuseDepth {
-			all = append(all, c)
-		} else {
-			rest = append(rest, c)
-		}
 	}
 	for _, c := range s.meaning.list {
-		if s.meaning.ranks[c.entryKey].words == 0 {
-			all = append(all, c)
+		r := s.meaning.ranks[c.entryKey]
+		if r.words > 0 {
+			continue
 		}
+		if byWords, ok := s.candidateAt(c.entryKey); ok && !s.query.MeaningOnly {
+			r.score = s.rank(byWords).score
+		}
+		all = append(all, c)
 	}
 	files := make(map[uint32]bool)
 	s.eachOther(func(c candidate) {
@@ -177,10 +168,6 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 	s.addScores(all)
 	s.placeSuccessors(all)
 	slices.SortFunc(all, s.compare)
-	for _, c := range rest {
-		c.score *= all[len(all)-1].score / max(c.score, rest[0].score)
-		all = append(all, c)
-	}
 	return all[:min(n, len(all))], total
 }
 
@@ -199,8 +186,8 @@ func (s *search) addScores(all []candidate) {
 	for i := range all {
 		c := &all[i]
 		c.score = 0
-		if r := s.meaning.ranks[c.entryKey]; r.words > 0 && mostWords > 0 {
-			c.score = r.score / mostWords
+		if mostWords > 0 {
+			c.score = s.meaning.ranks[c.entryKey].score / mostWords
 		}
 		if mostMeaning > 0 {
 			c.score += fuseMeaning * meaning[i] / mostMeaning
