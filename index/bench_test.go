@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -180,53 +178,4 @@ func BenchmarkSearch(b *testing.B) {
 			})
 		}
 	}
-}
-
-// A diskSource takes 2 ms to read a file, as from a busy disk.
-type diskSource struct{ *mapSource }
-
-func (s *diskSource) Load(path string) (*memory.Document, error) {
-	time.Sleep(2 * time.Millisecond)
-	return s.mapSource.Load(path)
-}
-
-// BenchmarkStall measures a search and a change while a phrase is searched in the text
-// of 100 files, and the change waits as long as anything.
-func BenchmarkStall(b *testing.B) {
-	s := &diskSource{&mapSource{text: make(map[string]string)}}
-	for n := range 100 {
-		s.text[fmt.Sprintf("%03d.md", n)] = "- alpha is not next to beta\n"
-	}
-	s.text["other.md"] = "- gamma\n"
-	x, err := Open(b.TempDir(), Options{Source: s})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer x.Close()
-	s.confirmComplete(b, x)
-	changed := s.updates("other.md")
-	var searches, changes time.Duration
-	for b.Loop() {
-		var g errgroup.Group
-		g.Go(func() error {
-			hitsOf(b, x, Query{Text: `"alpha beta"`})
-			return nil
-		})
-		time.Sleep(10 * time.Millisecond)
-		g.Go(func() error {
-			start := time.Now()
-			err := x.Apply(b.Context(), changed)
-			changes += time.Since(start)
-			return err
-		})
-		time.Sleep(10 * time.Millisecond)
-		start := time.Now()
-		hitsOf(b, x, Query{Text: "gamma"})
-		searches += time.Since(start)
-		if err := g.Wait(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(searches.Seconds()*1e3/float64(b.N), "ms/search")
-	b.ReportMetric(changes.Seconds()*1e3/float64(b.N), "ms/change")
 }
