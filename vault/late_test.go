@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -213,6 +214,28 @@ func TestTwoSaveWhenReplaced(t *testing.T) {
 	_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
 	must(t, err)
 	wantFileAndCopy(t, w, "d/a.md", "and another", "old and one")
+}
+
+// TestRemoveAndSave checks that a save to a removed file that was still open
+// puts the file back.
+func TestRemoveAndSave(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\n"})
+	w.Vault.noLeases = true
+	saved := false
+	w.fault = func(call string, do func() error) error {
+		if call != "sync directory" || saved {
+			return do()
+		}
+		saved = true // by a program that opened the file just before its removal
+		away, err := filepath.Glob(filepath.Join(w.Vault.Dir, tempPrefix+"*"))
+		if err != nil || len(away) != 1 {
+			return fmt.Errorf("%q, %v", away, err)
+		}
+		return os.WriteFile(away[0], []byte("late\n"), 0o600)
+	}
+	_, err := w.Write(t.Context(), removalChange("a.md"))
+	must(t, err)
+	wantFiles(t, w, map[string]string{"a.md": "late\n"})
 }
 
 // TestSavesTwiceWhenExchanged checks that the second of two saves during one

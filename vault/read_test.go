@@ -229,51 +229,6 @@ func TestEmptyFile(t *testing.T) {
 	})
 }
 
-// TestGrowingFile checks that a file that grows during reading is read only up
-// to the limit.
-func TestGrowingFile(t *testing.T) {
-	v := newVault(t, map[string]string{"x.md": "x"})
-	v.MaxFileSize = 64 << 10
-	name := filepath.Join(v.Dir, "x.md")
-	stop := make(chan struct{})
-	done := make(chan error, 1)
-	go func() {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-		for err == nil {
-			select {
-			case <-stop:
-				done <- f.Close()
-				return
-			default:
-				_, err = f.WriteString(strings.Repeat("y", 100))
-			}
-			if st, _ := f.Stat(); st.Size() > 4<<20 {
-				err = f.Truncate(1)
-			}
-		}
-		done <- err
-	}()
-	tooLarge, read := 0, 0
-	for deadline := time.Now().Add(time.Minute); (tooLarge == 0 || read < 20) && time.Now().Before(deadline); {
-		f, err := v.Read("x.md")
-		switch {
-		case errors.Is(err, ErrTooLarge):
-			tooLarge++
-		case err != nil:
-			t.Fatal(err)
-		case int64(len(f.Data)) > v.MaxFileSize:
-			t.Fatalf("read %d bytes, the most is %d", len(f.Data), v.MaxFileSize)
-		default:
-			read++
-		}
-	}
-	close(stop)
-	must(t, <-done)
-	if tooLarge == 0 || read == 0 {
-		t.Errorf("read %d times, too large %d times", read, tooLarge)
-	}
-}
-
 func TestReadAllStopsAtLimit(t *testing.T) {
 	f, err := os.Open("/dev/zero")
 	if err != nil {
@@ -303,55 +258,5 @@ func TestUnreadable(t *testing.T) {
 	got := fmt.Sprint(paths(tree.Files), tree.Skipped)
 	if want := "[x.md z.md] [{d permission denied true}]"; got != want {
 		t.Errorf("walk saw %s, want %s", got, want)
-	}
-}
-
-// TestReplaced checks that reads of a continuously replaced file return
-// complete and settled versions.
-func TestReplaced(t *testing.T) {
-	v := newVault(t, nil)
-	needLeases(t, v)
-	name := filepath.Join(v.Dir, "x.md")
-	replace := func(n int) error {
-		if err := os.WriteFile(name+".tmp", sizedText(n, 256<<10), 0o600); err != nil {
-			return err
-		}
-		return os.Rename(name+".tmp", name)
-	}
-	must(t, replace(0))
-	stop, replaced := make(chan struct{}), make(chan error, 1)
-	go func() {
-		for n := 1; ; n++ {
-			select {
-			case <-stop:
-				replaced <- nil
-				return
-			default:
-			}
-			if err := replace(n); err != nil {
-				replaced <- err
-				return
-			}
-		}
-	}()
-	unsettled := 0
-	for range 500 {
-		state, err := withParent(v, "x.md", func(dir int, base string) (readState, error) {
-			data, _, state, err := v.readOnce(dir, base)
-			if err == nil && !isCompleteText(data) {
-				t.Errorf("read %d bytes that are not a version", len(data))
-			}
-			return state, err
-		})
-		must(t, err)
-		if state != readLeased {
-			unsettled++
-		}
-	}
-	close(stop)
-	must(t, <-replaced)
-	// On a busy machine many reads take longer than a lease is held.
-	if unsettled > 400 {
-		t.Errorf("%d of 500 reads are not settled", unsettled)
 	}
 }

@@ -206,38 +206,6 @@ func TestUndoOfUndo(t *testing.T) {
 	}
 }
 
-func TestUndoKeepsWhatOthersWrote(t *testing.T) {
-	u := newUndoTest(t, map[string]string{"a.md": "# A\n- [ ] one\n- two\n"})
-	ticked := u.write("", "a.md", "# A\n- [x] one\n- two\n")
-	added := u.write("", "a.md", "# A\n- [x] one\n- two\n- three\n")
-	u.saveAsUser("a.md", "mine\n# A\n- [x] one\n- two\n- three\n- mine, too\n")
-	u.undo(ticked)
-	u.want("undo of the first", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three\n- mine, too\n"})
-	u.saveAsUser("a.md", "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n")
-	list, err := u.Undo(t.Context(), added, false)
-	must(t, err)
-	if diff := cmp.Diff("a.md: undo "+added+": a.md: line 4: the line was changed afterwards\n", formatResults(list)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	u.want("refused", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n"})
-}
-
-func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
-	u := newUndoTest(t, nil)
-	first, second := u.write("", "a/b/one.md", "1\n"), u.write("", "a/two.md", "2\n")
-	third := u.write("", "a/three.md", "3\n")
-	u.saveAsUser("a/two.md", "2\nmine\n")
-	u.saveAsUser("a/three.md", "mine\n")
-	u.undo(first)
-	u.undo(second)
-	list, err := u.Undo(t.Context(), third, false)
-	must(t, err)
-	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed afterwards") {
-		t.Errorf("got %s", formatResults(list))
-	}
-	u.want("undo", map[string]string{"a/two.md": "mine\n", "a/three.md": "mine\n"})
-}
-
 // TestUndoOfAGroup checks that a group is undone entirely or not at all, in an
 // order in which all text exists somewhere at any time.
 func TestUndoOfAGroup(t *testing.T) {
