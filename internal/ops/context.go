@@ -224,7 +224,7 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 		return i
 	}
 	for _, h := range hits {
-		old := m.matchOf(c, h.Doc, h.Entry)
+		old := m.matchOf(c, h.Doc, h.Entry, h.Time)
 		old.Snippet = h.Snippet
 		if h.Successor == nil {
 			add(old)
@@ -238,7 +238,7 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 		if err != nil {
 			continue // it has changed meanwhile
 		}
-		by := m.matchOf(c, doc, e)
+		by := m.matchOf(c, doc, e, e.Time)
 		by.Snippet, _ = index.FirstRunes(oneLine(e.Text), maxReplacement)
 		next := add(by)
 		matches[next].Replaces, old.ReplacedBy = old.Place(), matches[next].Place()
@@ -247,12 +247,12 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 	return matches, nil
 }
 
-// matchOf returns the match of an entry, without snippet.
-func (m readOps) matchOf(c Call, doc *memory.Document, e *memory.Entry) brief.Match {
+// matchOf returns the match of an entry of a time, without snippet.
+func (m readOps) matchOf(c Call, doc *memory.Document, e *memory.Entry, at time.Time) brief.Match {
 	line, _ := shownLines(c, doc, e)
 	day := cmp.Or(e.Added, doc.Place.Day)
-	if day == "" && !e.Time.IsZero() {
-		day = e.Time.In(m.Location).Format(time.DateOnly)
+	if day == "" && !at.IsZero() {
+		day = at.In(m.Location).Format(time.DateOnly)
 	}
 	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: line, Day: day, Entry: e,
 		Unchecked: doc.UncheckedSince(e, m.day(0))}
