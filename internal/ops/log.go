@@ -106,13 +106,18 @@ func (m writeOps) logTargets(c Call, day string, private bool) []writeTarget {
 }
 
 // isLog reports whether a file of a day is a log: a daily note, or the log of the caller's
-// subject or of one of its aliases among the sessions. Logs of earlier versions have other names.
+// subject or of one of its aliases among the sessions.
 func (m readOps) isLog(c Call, doc *memory.Document) bool {
-	subject := c.View.SubjectOf(doc.Own)
-	name := memory.CutEnding(doc.Place.Session) + ".md"
-	return doc.Place.Kind == memory.Daily || subject != "" && doc.Place.Kind == memory.Session &&
-		slices.Contains([]string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
-			memory.SessionFile("log of " + subject + " in public")}, name)
+	return isLogOf(c.View.SubjectOf(doc.Own), doc.Place)
+}
+
+// isLogOf reports whether a place is that of a log, which is the subject's if it is among the
+// sessions. Logs of earlier versions have other names.
+func isLogOf(subject string, p memory.Place) bool {
+	names := []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
+		memory.SessionFile("log of " + subject + " in public")}
+	return p.Kind == memory.Daily || p.Kind == memory.Session && subject != "" &&
+		slices.Contains(names, memory.CutEnding(p.Session)+".md")
 }
 
 // errNotOwnLog reports that a file is not the caller's log.
@@ -163,8 +168,10 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 // before a day.
 func (m readOps) earlierEntries(c Call, day string) (list []memory.Entry) {
 	oldest := m.day(-m.recentDays())
-	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return oldest <= f.Day && f.Day < day }) {
-		if !m.isLog(c, doc) || c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
+		return oldest <= f.Day && f.Day < day && isLogOf(c.Scope.Subject, m.Layout.Place(f.Path))
+	}) {
+		if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
 			continue
 		}
 		for _, e := range doc.Entries {
