@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,37 +145,6 @@ func wantMode(t *testing.T, path string, want os.FileMode) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 		t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
 	}
-}
-
-// TestTemporaryFileLeft checks that a temporary file that an earlier process with
-// the same pid left does not block a change.
-func TestTemporaryFileLeft(t *testing.T) {
-	dir := t.TempDir()
-	left := filepath.Join(dir, fmt.Sprintf(".settings.json.memwatchd-%d", os.Getpid()))
-	testkit.Must(t, os.WriteFile(left, nil, 0o600))
-	path := filepath.Join(dir, "settings.json")
-	if err := openTest(t, path).replace([]byte("{}")); err != nil {
-		t.Error(err)
-	}
-	wantFile(t, path, "{}")
-}
-
-// TestSettingsInADirectoryForReading checks that if no temporary file can be
-// created beside a file, replace fails and reports that.
-func TestSettingsInADirectoryForReading(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("nothing is for reading only to root")
-	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "settings.json")
-	testkit.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
-	s := openTest(t, path)
-	testkit.Must(t, os.Chmod(dir, 0o500))
-	defer os.Chmod(dir, 0o700)
-	if err := s.replace([]byte("{ }")); err == nil || !strings.Contains(err.Error(), "create temporary file in its directory") {
-		t.Errorf("got %v", err)
-	}
-	wantFile(t, path, "{}")
 }
 
 // TestSettingsOfAnotherSort checks that openSettings does not block on a pipe,
