@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // A Component is a part of memwatchd that can be installed in an agent.
@@ -49,7 +50,8 @@ type part struct {
 	note  string // advice for the user, such as a confirmation that the agent requires
 }
 
-// A syntax is the syntax of a part in a settings file.
+// A syntax is the syntax of a part in a settings file. The servers of JSON update an entry;
+// the others add commands to a file without any.
 type syntax interface {
 	addCommand(data []byte, c Command) ([]byte, error)
 	removeCommand(data []byte) ([]byte, error)
@@ -130,7 +132,28 @@ func (a Agent) Note(p Component) string { return a.parts[p].note }
 // server it is the whole command. If the file has a defect, the error is an
 // *[Error]. The agent must support the part.
 func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
-	return a.parts[p].addCommand(data, c)
+	s := a.parts[p].syntax
+	has, err := s.listCommands(data)
+	if err != nil {
+		return nil, err
+	}
+	if _, updates := s.(jsonServers); !updates && len(has) > 0 {
+		byText := func(a, b Command) int { return strings.Compare(a.String(), b.String()) }
+		fresh, err := s.addCommand(nil, c)
+		if err != nil {
+			return nil, err
+		}
+		want, err := s.listCommands(fresh)
+		if err != nil || slices.EqualFunc(slices.SortedFunc(slices.Values(has), byText),
+			slices.SortedFunc(slices.Values(want), byText), slices.Equal) {
+			return data, err
+		}
+		data, err = s.removeCommand(data)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.addCommand(data, c)
 }
 
 // Uninstall returns the text of a settings file without memwatchd, regardless

@@ -195,19 +195,7 @@ func (b block) addCommand(data []byte, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := b.lines(c)
-	if d.commands != nil {
-		want, err := b.read([]byte(b.insert("", lines)))
-		if err != nil || slices.EqualFunc(d.commands, want.commands, slices.Equal) {
-			return data, err
-		}
-		without, err := b.removeCommand(data)
-		if err != nil {
-			return nil, err
-		}
-		return b.addCommand(without, c)
-	}
-	text := b.insert(d.text, append([]string{"# " + b.what}, lines...))
+	text := b.insert(d.text, append([]string{"# " + b.what}, b.lines(c)...))
 	after, err := b.read([]byte(d.bom + text))
 	if err != nil || after.others != d.others || after.commands == nil {
 		return nil, b.errorAt(d, b.key, "%s has an unsupported form: write each member on lines of its own", b.key)

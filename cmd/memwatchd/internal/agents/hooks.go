@@ -98,29 +98,7 @@ func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
 	return commands, err
 }
 
-// addCommand leaves a file that has exactly the wanted commands as it is. Otherwise it
-// removes those of memwatchd and adds the wanted ones.
 func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
-	var want []string
-	for _, line := range hookLines(command, c.agent, c.events) {
-		want = append(want, line)
-	}
-	has, err := c.listCommands(data)
-	if err != nil {
-		return nil, err
-	}
-	lines := make([]string, len(has))
-	for i, h := range has {
-		lines[i] = h.String()
-	}
-	slices.Sort(lines)
-	if slices.Equal(lines, slices.Sorted(slices.Values(want))) {
-		return data, nil
-	}
-	data, err = c.removeCommand(data)
-	if err != nil {
-		return nil, err
-	}
 	d, err := readJSON(data)
 	if err == nil && c.flat {
 		var version step
