@@ -15,7 +15,6 @@ type Tuning struct {
 	Settle, MaxWait, Vanish, Reconcile, Poll time.Duration // of the watcher
 
 	Quiet        time.Duration // from a change by another program to an automatic change of the file
-	HistorySize  int64         // bytes of the versions that other programs changed
 	MaxChanges   int           // automatic changes of a file in a minute
 	MaxLoss      float64       // share of a file's items that a compaction moves
 	SyncTimeout  time.Duration // that a request waits until earlier changes are indexed
@@ -30,14 +29,14 @@ type Tuning struct {
 // defaultTuning contains the values that have no default elsewhere.
 var defaultTuning = Tuning{
 	Reconcile: time.Minute, Vanish: 500 * time.Millisecond, Poll: 2 * time.Second, MaxLoss: 0.25,
-	Quiet: 10 * time.Second, HistorySize: 256 << 20, SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second, ShareQuery: 300 * time.Millisecond,
+	Quiet: 10 * time.Second, SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second, ShareQuery: 300 * time.Millisecond,
 	EmbedQuery: 150 * time.Millisecond,
 }
 
 // removedKeys are the keys of earlier versions without a replacement. A file or a variable
 // that sets one of them still loads, with a warning.
 const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile watch.verify watch.poll write.quiet write.fuse " +
-	"context.untrusted history.size conflicts.auto compress.cutoff compactor.max_loss llm.timeout log.format " +
+	"context.untrusted conflicts.auto compress.cutoff compactor.max_loss llm.timeout log.format " +
 	"embed.dimensions embed.timeout embed.daily_chars embed.query_timeout embed.batch share.spool share.spool_max " +
 	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
 	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain "
@@ -46,7 +45,6 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 var replacedKeys = map[string]string{
 	"write.max_size":      "set watch.max_file_size",
 	"visibility.identity": "set visibility in the frontmatter of SOUL.md and USER.md",
-	"history.enabled":     "set history.keep to 0s to keep no versions",
 	"todosync.days":       "set memory.short_term_days",
 	"share.host":          "set memory.host",
 	"hooks.transcripts":   "run memwatchd import",

@@ -123,12 +123,12 @@ func (h *history) read(path string) ([]byte, error) {
 // contents of all files in the index are stored, in the background, as they are the first
 // earlier versions.
 func (d *daemon) openHistory() {
-	keep := d.config.History.Keep
-	if keep == 0 {
+	c := d.config.History
+	if !c.Enabled {
 		d.writer.Journal.KeepHistory(0, 0)
 		return
 	}
-	d.writer.Journal.KeepHistory(d.config.Tuning.HistorySize, keep)
+	d.writer.Journal.KeepHistory(int64(c.Size), c.Keep)
 	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger,
 		overwritten: d.pipeline.overwritten, wake: make(chan struct{}, 1), paths: map[string]bool{}}
 	d.pipeline.history = h
