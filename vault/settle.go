@@ -31,6 +31,7 @@ type leftover struct {
 
 	settling sync.Mutex // serializes settle
 	due      time.Time  // when the temporary file is looked at first
+	seen     bool       // it was looked at; guarded by Writer.mu
 	merged   []byte     // text that another program wrote to the temporary file, and that was merged
 }
 
@@ -44,7 +45,8 @@ const (
 )
 
 // Run waits until the context ends, and then until each temporary file has been
-// looked at once. Files that could not be cleared are left to the next start.
+// looked at once, as changes do that end later. Files that could not be cleared are left
+// to the next start.
 func (w *Writer) Run(ctx context.Context) error {
 	setClosed := func(closed bool) {
 		w.mu.Lock()
@@ -54,14 +56,24 @@ func (w *Writer) Run(ctx context.Context) error {
 	setClosed(false)
 	<-ctx.Done()
 	setClosed(true)
-	withTimeout(context.WithoutCancel(ctx), w.Vault, func(context.Context) (none struct{}, _ error) {
-		w.settling.Wait()
-		return none, nil
-	})
+	w.waitSettled()
 	return nil
 }
 
-// settleNow records whether a change was made, and calls settleLater if its temporary
+// waitSettled waits until each temporary file has been looked at once, or the disk does not
+// respond.
+func (w *Writer) waitSettled() {
+	unseen := func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.ContainsFunc(w.leftovers, func(l *leftover) bool { return !l.seen })
+	}
+	for unseen() && !w.Vault.steps.isStuck() {
+		time.Sleep(settleDelay / 10)
+	}
+}
+
+// settleNow records whether a change was made, and settles it later if its temporary
 // file may still be written, or something failed. The caller holds the lock of the
 // file.
 func (w *Writer) settleNow(l *leftover) error {
@@ -79,15 +91,8 @@ func (w *Writer) settleNow(l *leftover) error {
 	l.due = time.Now().Add(pause)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return err
-	}
 	w.leftovers = append(w.leftovers, l)
-	w.settling.Add(1)
-	time.AfterFunc(pause, func() {
-		defer w.settling.Done()
-		w.settleRepeatedly(l, pause, false)
-	})
+	time.AfterFunc(pause, func() { w.settleRepeatedly(l, pause, false) })
 	if errors.Is(err, errConcurrentSave) {
 		return nil
 	}
@@ -98,6 +103,7 @@ func (w *Writer) settleNow(l *leftover) error {
 func (w *Writer) settleRepeatedly(l *leftover, pause time.Duration, logged bool) {
 	err := w.settle(l)
 	w.mu.Lock()
+	l.seen = true
 	closed := w.closed
 	w.mu.Unlock()
 	if err == nil || closed {

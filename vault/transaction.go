@@ -26,7 +26,7 @@ import (
 //	remove   give the file the temporary name
 //	move     rename the file
 //
-// The old file then has the temporary name, until [Writer.settleLater] has looked
+// The old file then has the temporary name, until [Writer.settle] has looked
 // at it once more.
 type transaction struct {
 	*Writer

@@ -83,10 +83,9 @@ type Writer struct {
 	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
 
-	locks    locks          // of files and of callers
-	repair   sync.RWMutex   // read by changes, held by Repair
-	repaired bool           // Repair has succeeded; guarded by repair
-	settling sync.WaitGroup // goroutines of settleLater
+	locks    locks        // of files and of callers
+	repair   sync.RWMutex // read by changes, held by Repair
+	repaired bool         // Repair has succeeded; guarded by repair
 
 	mu          sync.Mutex
 	closed      bool                  // Run has ended
@@ -142,6 +141,12 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 	})
 	err = writeError(c.Path, err)
 	w.recordOutcome(c.Path, written, err)
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed && !c.copies { // a merge of late text is part of what Run waits for
+		w.waitSettled()
+	}
 	return written, err
 }
 
