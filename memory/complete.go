@@ -288,20 +288,18 @@ func (d *Document) setExcerpt(l *Layout, meta Meta) {
 		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility == PublicOK }) {
 		return
 	}
-	// A view that reads the public text only.
-	v := View{owners: map[string]string{d.publicPartition.Owner: ""}}
-	if d.fullyReadable(v) {
+	if d.allPublic() {
 		if !isBlankText(d.Source) {
 			d.Partition = d.publicPartition
 		}
 		return
 	}
-	shown := d.Shown(v)
-	if shown.Empty() {
+	lines := d.publicLines()
+	if len(lines) == 0 {
 		return
 	}
 	var src, masked []byte
-	for _, line := range shown.source {
+	for _, line := range lines {
 		s := d.lines.span(line, line)
 		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
 			src[n], masked[n] = '\n', '\n' // prevent a CR and an LF of different lines from becoming one line ending
@@ -312,7 +310,7 @@ func (d *Document) setExcerpt(l *Layout, meta Meta) {
 	if bytes.Equal(src, masked) {
 		masked = src
 	}
-	front := d.Front.Span.End > 0 && shown.Line(1) == 1
+	front := d.Front.Span.End > 0 && lines[0] == 1
 	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front})
 	d.excerpt.Partition = d.publicPartition
 	d.excerpt.Partition.Excerpt = true

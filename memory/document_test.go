@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -214,10 +213,9 @@ func visible(d *Document, v View) string {
 		if !e.Readable(v) {
 			continue
 		}
-		e.Line, e.EndLine = d.ShownLines(v, e.Line, e.EndLine)
 		e.Tasks = slices.Clone(e.Tasks)
 		for i := range e.Tasks {
-			e.Tasks[i].Line, e.Tasks[i].Box = shown.Line(e.Tasks[i].Line), Span{}
+			e.Tasks[i].Box = Span{}
 		}
 		e.Heading, e.Span, e.Comment, e.lead = 0, Span{}, Span{}, 0
 		fmt.Fprintf(&b, "%+v\n", e)
@@ -236,10 +234,7 @@ func TestShownGolden(t *testing.T) {
 	if diff := cmp.Diff(want, shown.Text()); diff != "" {
 		t.Errorf("nobody sees (-want +got):\n%s", diff)
 	}
-	if shown.Complete || shown.Line(17) != 12 || shown.Source(12) != 17 || shown.Line(16) != 0 || shown.Line(99) != 0 || shown.Source(99) != 0 {
-		t.Errorf("lines: %+v", shown)
-	}
-	if whole := d.Shown(owner); !whole.Complete || whole.Text() != src || whole.Line(16) != 16 || whole.Line(0) != 0 || whole.Line(99) != 0 || whole.Source(99) != 0 {
+	if whole := d.Shown(owner); whole.Text() != src {
 		t.Errorf("the owner sees %+v", whole)
 	}
 }
@@ -447,16 +442,16 @@ func FuzzExcerpt(f *testing.F) {
 		case e == nil:
 			return
 		}
-		if !e.Partition.Excerpt || d.Partition.Visibility != PrivateOnly || !e.Shown(outside).Complete || e.excerpt != nil {
+		if !e.Partition.Excerpt || d.Partition.Visibility != PrivateOnly || e.excerpt != nil {
 			t.Fatalf("an excerpt in %+v of what is in %+v", e.Partition, d.Partition)
 		}
-		shown := d.Shown(outside)
-		if got, want := strings.Count(e.Shown(outside).Text(), "\n"), len(shown.Lines); got != want {
-			t.Fatalf("the excerpt has %d lines, %d are readable", got, want)
+		var public []string
+		for _, line := range d.publicLines() {
+			public = append(public, d.line(line))
 		}
 		// At the start of the excerpt, a BOM character is a byte order mark.
-		if strings.TrimPrefix(e.Shown(outside).Text(), string(bom)) != strings.TrimPrefix(shown.Text(), string(bom)) {
-			t.Fatalf("the excerpt is %q, what is readable %q", e.Shown(outside).Text(), shown.Text())
+		if got, want := e.Shown(outside).Text(), strings.Join(public, "\n")+"\n"; strings.TrimPrefix(got, string(bom)) != strings.TrimPrefix(want, string(bom)) {
+			t.Fatalf("the excerpt is %q, what is readable %q", got, want)
 		}
 		for i := range e.Entries {
 			if !e.Entries[i].Readable(outside) {
@@ -486,48 +481,4 @@ func TestExcerptKeepsIDs(t *testing.T) {
 			t.Errorf("%s: the ids of the excerpt are %s, of the whole %s", path, got, want)
 		}
 	}
-}
-
-// TestMemorySize compares the estimate with the growth of the heap, for
-// documents of several kinds.
-func TestMemorySize(t *testing.T) {
-	if raceFactor > 1 {
-		t.Skip("the race detector changes the heap")
-	}
-	const documents = 100
-	for name, text := range map[string]string{
-		"lists":     "# List\n\n" + strings.Repeat("- one of some short entries\n", 50),
-		"public":    "# List\n\n" + strings.Repeat("- one of some <!-- visibility=public_ok importance=0.5 -->\n", 50),
-		"tasks":     "# Tasks\n\n" + strings.Repeat("- [ ] water the plants #home\n", 50),
-		"links":     "# Links\n\n" + strings.Repeat("- see [[one]], [two](two.md) and [three](dir/three.md#four)\n", 50),
-		"headings":  strings.Repeat("# Heading\n\nA paragraph below it.\n\n", 50),
-		"paragraph": "# Text\n\n" + strings.Repeat("A long paragraph of many words. ", 500) + "\n",
-		"tags":      "---\ntags: [" + strings.Repeat("a, ", 99) + "b]\n---\n" + strings.Repeat("- an entry\n", 200),
-		"brackets":  strings.Repeat("[", 500) + strings.Repeat("](a)", 500) + "\n",
-	} {
-		var l Layout
-		kept := make([]*Document, documents)
-		before := liveHeap()
-		estimate := 0
-		for n := range kept {
-			kept[n] = l.Parse(fmt.Sprintf("notes/n%d.md", n), []byte(text), Meta{})
-			estimate += kept[n].MemorySize()
-		}
-		size := liveHeap() - before
-		runtime.KeepAlive(kept)
-		if ratio := float64(estimate) / float64(size); ratio < 0.7 || ratio > 1.4 {
-			t.Errorf("%s: estimated %d bytes, heap grew by %d (%.2f)", name, estimate, size, ratio)
-		} else {
-			t.Logf("%s: estimated %d bytes, heap grew by %d (%.2f)", name, estimate, size, ratio)
-		}
-	}
-}
-
-// liveHeap returns the bytes of reachable objects.
-func liveHeap() int {
-	runtime.GC()
-	runtime.GC() // the first one may have begun before
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }

@@ -264,7 +264,7 @@ func (d *Document) commentSpan(s Span) Span {
 // parseSingle parses a text that must be exactly one entry. The returned
 // document has LF line endings and no blank lines around the entry.
 func (w *passAttempt) parseSingle(text string) (*Document, error) {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = unixLines(text)
 	lines := trimBlank(strings.Split(text, "\n"))
 	one := w.parse([]byte(strings.Join(lines, "\n")))
 	switch {

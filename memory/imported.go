@@ -372,7 +372,7 @@ var importIDLines = lazyregexp.New(`(?m)^(?:` + importIDKey + `|` + importDigest
 // [CleanLine], and that does not extend into the text that follows: an open fence
 // is closed.
 func CleanText(text string) string {
-	text = strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\ufffd")
+	text = strings.ToValidUTF8(unixLines(text), "\ufffd")
 	clean := CheckText(text) == nil
 	var b strings.Builder
 	fence := ""

@@ -36,31 +36,6 @@ func conversation(texts ...string) *Imported {
 	return r
 }
 
-// TestImportedMessages checks that the text of a message, whatever it is, is one
-// private entry without tasks and with its author.
-func TestImportedMessages(t *testing.T) {
-	l := &Layout{Sessions: PublicOK, Daily: PublicOK}
-	for _, text := range hostileTexts {
-		r := conversation("before", text, "after")
-		d := l.Parse(r.Path(time.UTC, true), fileOf(l, r), Meta{})
-		if d.Unsound || len(d.Problems) > 0 {
-			t.Errorf("%q: unsound, %v", text, d.Problems)
-		}
-		for i := range d.Entries {
-			e := &d.Entries[i]
-			if e.Partition.Visibility != PrivateOnly || len(e.Tasks) > 0 {
-				t.Errorf("%q: the entry %q is %v with the tasks %v", text, e.Text, e.Partition, e.Tasks)
-			}
-			if by := e.Sections[len(e.Sections)-1] == "Agent"; e.Author().Untrusted(View{}) != by {
-				t.Errorf("%q: the entry %q has the author %v", text, e.Text, e.Author())
-			}
-		}
-		if last := d.Entries[len(d.Entries)-1]; last.Text != "> after" || len(d.Entries) > 3 {
-			t.Errorf("%q: %d entries\n%s", text, len(d.Entries), fileOf(l, r))
-		}
-	}
-}
-
 // TestImportedMarkdown checks that private entries stay private where others are not,
 // and that attributes apply to their own entries.
 func TestImportedMarkdown(t *testing.T) {
@@ -134,6 +109,8 @@ func TestImportedState(t *testing.T) {
 	}
 }
 
+// FuzzImported checks that the text of a message, whatever it is, is one private entry
+// without tasks and with its author.
 func FuzzImported(f *testing.F) {
 	for _, text := range hostileTexts {
 		f.Add(text, text)

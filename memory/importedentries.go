@@ -91,7 +91,7 @@ type entryWriter struct {
 // of a list, or as a quote. Above is the block before it, and below is an entry like the
 // one below it.
 func (w *entryWriter) entryBlock(above string, p *ImportedPart, below string) string {
-	text := strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.Text), "\ufffd")
+	text := strings.ToValidUTF8(unixLines(p.Text), "\ufffd")
 	text = strings.Trim(text, "\n")
 	clean := strings.Trim(CleanText(text), "\n")
 	for _, form := range []string{text, clean, asItem(clean)} {

@@ -100,9 +100,7 @@ func isBlankText(b []byte) bool {
 // and replacement characters for invalid UTF-8 and NUL.
 func displayText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.ReplaceAll(s, "\r", "\n")
-	return strings.ReplaceAll(s, "\x00", "\uFFFD")
+	return strings.ReplaceAll(unixLines(s), "\x00", "\uFFFD")
 }
 
 // unixText returns a copy of the source, of the same length, in which every
@@ -216,3 +214,6 @@ func runLen[T string | []byte](b T, c byte) int {
 	}
 	return n
 }
+
+// unixLines returns a text with LF line endings.
+func unixLines(s string) string { return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s) }

@@ -31,7 +31,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 		return nil, fmt.Errorf("%w until this problem is fixed: %s", ErrUnwritable, d.WhyUnsound())
 	}
 	pairs := diff.Align(shown.Lines, lines)
-	if err := d.checkMaskedLines(&shown, lines, pairs); err != nil {
+	if err := d.checkMaskedLines(shown.Lines, lines, pairs); err != nil {
 		return nil, err
 	}
 	source := d.joinLines(d.alignLines(lines, pairs))
@@ -43,7 +43,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 		next.Own.Visibility != d.Own.Visibility):
 		return nil, fmt.Errorf("%w: only the owner can change the readers of the file", ErrText)
 	}
-	return source, next.checkReadableLines(v, lines)
+	return source, next.CheckReadable(v, text)
 }
 
 // alignLines returns lines with their endings: those of the document where pairs has the
@@ -72,9 +72,9 @@ func (d *Document) alignLines(lines []string, pairs []int) (out [][]byte) {
 // checkMaskedLines returns an error if it is ambiguous which masked lines the new
 // text contains. Several lines may look the same but have different text under
 // their masks, so either all of them must stay or none.
-func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) error {
+func (d *Document) checkMaskedLines(shown, lines []string, pairs []int) error {
 	for k, j := range pairs {
-		if j < 0 && d.MaskedLine(shown.Source(k+1)) && slices.Contains(lines, shown.Lines[k]) {
+		if j < 0 && d.MaskedLine(k+1) && slices.Contains(lines, shown[k]) {
 			return fmt.Errorf("line %d: %w", k+1, ErrMasked)
 		}
 	}
@@ -85,14 +85,10 @@ func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) e
 // parsed from text, would not show exactly that text. So it verifies that the
 // author of a text can read all of it.
 func (d *Document) CheckReadable(v View, text string) error {
-	return d.checkReadableLines(v, textLines(text))
-}
-
-func (d *Document) checkReadableLines(v View, lines []string) error {
 	if d.Unsound {
 		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
 	}
-	if shown := d.Shown(v); d.For(v) != d || shown.Empty() || !slices.Equal(shown.Lines, lines) {
+	if shown := d.Shown(v); d.For(v) != d || !slices.Equal(shown.Lines, textLines(text)) {
 		return fmt.Errorf("%w: you could not read all of the text afterwards", ErrText)
 	}
 	return nil
@@ -100,7 +96,7 @@ func (d *Document) checkReadableLines(v View, lines []string) error {
 
 // textLines returns the lines of a text, without endings.
 func textLines(text string) []string {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = unixLines(text)
 	text = strings.TrimPrefix(text, string(bom))
 	if text == "" {
 		return nil

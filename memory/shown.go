@@ -6,14 +6,11 @@ import (
 	"strings"
 )
 
-// Shown is the part of a file that a view may read. It does not depend on the
-// rest of the file.
+// Shown is the text of a file that a view may read.
 type Shown struct {
-	Lines    []string // without line endings
-	Complete bool     // the view may read the whole file; line numbers are those of the file
+	Lines []string // without line endings
 
-	source []int // line numbers in the file
-	found  bool  // there is text; a view that may read everything sees an empty file too
+	found bool // the view may read something, and be it an empty file
 }
 
 // Text returns the lines, each ended by a line feed.
@@ -24,33 +21,32 @@ func (s Shown) Text() string {
 	return strings.Join(s.Lines, "\n") + "\n"
 }
 
-// Front returns the frontmatter of the document without the keys of its import. The
-// view must be able to read the frontmatter.
-func (s Shown) Front(d *Document) string {
-	n := bytes.Count(d.Source[:d.Front.Span.End], []byte("\n"))
-	if d.Front.Broken || n == 0 || n > len(s.Lines) || s.Source(n) != n {
+// FrontText returns the frontmatter of the document without the keys of its import. The
+// reader must be able to read the frontmatter.
+func (d *Document) FrontText() string {
+	if d.Front.Broken || d.Front.Span.End == 0 {
 		return ""
 	}
-	return CutImport(strings.Join(s.Lines[:n], "\n") + "\n")
+	text := displayText(string(d.masked[bomLen(d.masked):d.Front.Span.End]))
+	return CutImport(strings.TrimSuffix(text, "\n") + "\n")
 }
 
-// Line returns the visible number of a line of the file, or 0 if it is not
-// visible.
-func (s Shown) Line(source int) int {
-	i, ok := slices.BinarySearch(s.source, source)
-	if !ok {
-		return 0
-	}
-	return i + 1
-}
+// Empty reports whether nothing is visible. Callers treat this like a missing
+// file.
+func (s Shown) Empty() bool { return !s.found }
 
-// Source returns the line of the file for a visible line number, or 0 if there
-// is none.
-func (s Shown) Source(line int) int {
-	if line < 1 || line > len(s.Lines) {
-		return 0
+// Shown returns the text of the document, or of its excerpt, that a view may read. Lines
+// of the result have the numbers of the lines in [Document.For].
+func (d *Document) Shown(v View) Shown {
+	d = d.For(v)
+	if d == nil {
+		return Shown{}
 	}
-	return s.source[line-1]
+	s := Shown{make([]string, d.lines.count()), true}
+	for i := range s.Lines {
+		s.Lines[i] = d.line(i + 1)
+	}
+	return s
 }
 
 // Readable reports whether a view may read the entry.
@@ -67,126 +63,61 @@ func (d *Document) InPrivate(e *Entry) bool {
 	return d.privateLines.overlaps(e.Line, e.EndLine)
 }
 
-// fullyReadable reports whether a view may read all of a file: every entry, the
-// frontmatter, and the private ranges between entries.
-func (d *Document) fullyReadable(v View) bool {
-	if !v.Readable(d.Own) {
-		return false
-	}
-	if (d.privateLines.from > 0 || d.privateLines.regions != nil) && !v.Readable(d.privatePartition) {
-		return false
-	}
-	for i := range d.Entries {
-		if !v.Readable(d.Entries[i].Partition) {
-			return false
-		}
-	}
-	return true
+// allPublic reports whether every entry, the frontmatter and the text between entries are
+// public.
+func (d *Document) allPublic() bool {
+	return d.Own.Visibility == PublicOK && d.privateLines.from == 0 && d.privateLines.regions == nil &&
+		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility != PublicOK })
 }
 
-// Empty reports whether nothing is visible. Callers treat this like a missing
-// file.
-func (s Shown) Empty() bool { return !s.found }
-
-// Shown returns the part of the file that a view may read. No other function
-// decides this.
+// publicLines returns the numbers of the lines that readers of public text may read. No
+// other function decides this.
 //
-// If the view may read only a part of the file, a heading is visible if an
-// entry below it is, and frontmatter, comments and rules are visible if the
-// file's own partition is readable. Around omitted lines, only as many blank
-// lines and separators stay as there would be without those lines.
-func (d *Document) Shown(v View) Shown {
-	if d.fullyReadable(v) {
-		n := d.lines.count()
-		s := Shown{make([]string, n), true, make([]int, n), v.Readable(d.privatePartition)}
-		for i := range n {
-			s.Lines[i], s.source[i] = d.line(i+1), i+1
-			s.found = s.found || strings.TrimLeft(s.Lines[i], " \t") != ""
-		}
-		return s
-	}
-	lines := d.readableLines(v)
-	if !slices.Contains(lines, lineVisible) {
-		return Shown{}
-	}
-	var s Shown
-	dropped, lastBlank, separated := false, true, true
-	for line := 1; line <= d.lines.count(); line++ {
-		switch {
-		case lines[line] == lineHidden:
-			dropped = true
-			continue
-		case lines[line] == lineBlank && dropped && lastBlank, d.isSeparator(line) && dropped && separated:
-			continue
-		}
-		text := d.line(line)
-		lastBlank = strings.TrimLeft(text, " \t") == ""
-		separated = d.isSeparator(line) || lastBlank && separated
-		dropped = dropped && lastBlank
-		s.Lines = append(s.Lines, text)
-		s.source = append(s.source, line)
-	}
-	for n := len(s.Lines); dropped && n > 0; n-- {
-		if strings.TrimLeft(s.Lines[n-1], " \t") != "" && !d.isSeparator(s.source[n-1]) {
-			break
-		}
-		s.Lines, s.source = s.Lines[:n-1], s.source[:n-1]
-	}
-	if len(s.Lines) == 0 {
-		return Shown{}
-	}
-	s.found = true
-	return s
-}
-
-// ShownLines returns the visible numbers of two lines of entries that the view may
-// read. It is [Shown.Line], without the text of a file that the view may read all of.
-func (d *Document) ShownLines(v View, from, to int) (first, last int) {
-	if d.fullyReadable(v) {
-		return from, to
-	}
-	s := d.Shown(v)
-	return s.Line(from), s.Line(to)
-}
-
-// lineState is the visibility of a line in a partly readable file.
-type lineState uint8
-
-const (
-	lineBlank   lineState = iota // between entries
-	lineVisible                  // visible
-	lineHidden                   // not visible
-)
-
-func (d *Document) readableLines(v View) []lineState {
+// A heading is visible if a public entry is below it, and frontmatter, comments and rules
+// are visible if the file itself is public. Around omitted lines, only as many blank lines
+// and separators stay as there would be without those lines.
+func (d *Document) publicLines() (lines []int) {
+	const hidden, visible = 1, 2 // 0 is a blank line between entries
 	n := d.lines.count()
-	lines := make([]lineState, n+2)
-	mark := func(from, to int, readable bool) {
-		state := lineHidden
-		if readable {
-			state = lineVisible
-		}
+	states := make([]int, n+2)
+	mark := func(from, to int, public bool) {
 		for line := from; line <= to; line++ {
-			lines[line] = state
+			states[line] = hidden
+			if public {
+				states[line] = visible
+			}
 		}
 	}
-	below := make([]bool, len(d.Headings))
 	for i := range d.Entries {
-		e := &d.Entries[i]
-		readable := v.Readable(e.Partition)
-		mark(e.Line, e.EndLine, readable)
-		for h := e.Heading; readable && h >= 0 && !below[h]; h = d.Headings[h].Parent {
-			below[h] = true
-		}
+		mark(d.Entries[i].Line, d.Entries[i].EndLine, d.Entries[i].Partition.Visibility == PublicOK)
 	}
 	for i, h := range d.Headings {
-		mark(h.Line, h.EndLine, below[i] && !d.privateLines.overlaps(h.Line, h.EndLine))
+		mark(h.Line, h.EndLine, d.publicBelow[i] && !d.privateLines.overlaps(h.Line, h.EndLine))
 	}
-	file := v.Readable(d.Own)
 	for line := 1; line <= n; line++ {
-		if lines[line] == lineBlank && (line < d.bodyLine() || !d.blankLine(line)) {
-			mark(line, line, file && !d.privateLines.overlaps(line, line))
+		if states[line] == 0 && (line < d.bodyLine() || !d.blankLine(line)) {
+			mark(line, line, d.Own.Visibility == PublicOK && !d.privateLines.overlaps(line, line))
 		}
+	}
+	if !slices.Contains(states, visible) {
+		return nil
+	}
+	dropped, lastBlank, separated := false, true, true
+	for line := 1; line <= n; line++ {
+		blank, separator := d.blankLine(line), d.isSeparator(line)
+		switch {
+		case states[line] == hidden:
+			dropped = true
+			continue
+		case states[line] == 0 && dropped && lastBlank, separator && dropped && separated:
+			continue
+		}
+		lastBlank, separated = blank, separator || blank && separated
+		dropped = dropped && blank
+		lines = append(lines, line)
+	}
+	for k := len(lines); dropped && k > 0 && (d.blankLine(lines[k-1]) || d.isSeparator(lines[k-1])); k-- {
+		lines = lines[:k-1]
 	}
 	return lines
 }
@@ -240,15 +171,17 @@ type ProseLine struct {
 	Untrusted bool // its source is not the subject
 }
 
-// Prose returns the lines of the body that a view may read, without text for
+// Prose returns the lines of the body if the view may read the document, without text for
 // programs: frontmatter, attributes of entries, generated text, and blocks
 // injected into a prompt. Other comments stay. A heading with only untrusted
 // entries below it is untrusted too, because it was written with them. The
 // result neither begins nor ends with a blank line, and omitted text does not
 // leave two blank lines in a row.
 func (d *Document) Prose(v View) []ProseLine {
-	shown := d.Shown(v)
-	entry, untrusted := d.proseEntries(shown, v)
+	if !v.Readable(d.Partition) {
+		return nil
+	}
+	entry, untrusted := d.proseEntries(v)
 	comments := make([]Span, 0, len(d.Entries))
 	for i := range d.Entries {
 		if c := d.Entries[i].Comment; c.End > c.Start {
@@ -256,15 +189,14 @@ func (d *Document) Prose(v View) []ProseLine {
 		}
 	}
 	hidden := privateRanges{regions: d.hidden}
-	out := make([]ProseLine, 0, len(shown.Lines))
+	out := make([]ProseLine, 0, d.lines.count())
 	dropped := true // also suppresses blank lines at the top
-	for i, text := range shown.Lines {
-		line := shown.Source(i + 1)
-		if line < d.bodyLine() || hidden.overlaps(line, line) {
+	for line := d.bodyLine(); line <= d.lines.count(); line++ {
+		if hidden.overlaps(line, line) {
 			dropped = true
 			continue
 		}
-		span := d.lines.span(line, line)
+		text, span := d.line(line), d.lines.span(line, line)
 		comments = spansFrom(comments, span.Start)
 		if len(comments) > 0 && comments[0].Start < span.End {
 			text = d.lineWithout(line, comments)
@@ -290,25 +222,23 @@ func (d *Document) Prose(v View) []ProseLine {
 	return out
 }
 
-// UntrustedLines returns the ranges of visible lines that others than the subject
+// UntrustedLines returns the ranges of lines that others than the subject
 // wrote: the lines of their entries, headings with only such entries, and
 // the frontmatter with their summary.
-func (d *Document) UntrustedLines(shown Shown, v View) (ranges [][2]int) {
-	_, untrusted := d.proseEntries(shown, v)
+func (d *Document) UntrustedLines(v View) (ranges [][2]int) {
+	_, untrusted := d.proseEntries(v)
 	front := d.Front.Author().Untrusted(v)
-	for i := range shown.Lines {
-		line := shown.Source(i + 1)
+	for line := 1; line <= d.lines.count(); line++ {
 		if line < d.bodyLine() {
-			untrusted[line] = front && strings.Trim(shown.Lines[i], "-. ") != ""
+			untrusted[line] = front && strings.Trim(d.line(line), "-. ") != ""
 		}
-		if !untrusted[line] {
-			continue
+		switch n := len(ranges); {
+		case !untrusted[line]:
+		case n > 0 && ranges[n-1][1] == line-1:
+			ranges[n-1][1] = line
+		default:
+			ranges = append(ranges, [2]int{line, line})
 		}
-		if n := len(ranges); n > 0 && ranges[n-1][1] == i {
-			ranges[n-1][1] = i + 1
-			continue
-		}
-		ranges = append(ranges, [2]int{i + 1, i + 1})
 	}
 	return ranges
 }
@@ -327,7 +257,7 @@ func (d *Document) OwnView() View {
 
 // proseEntries returns, by line, the index of its entry or -1, and whether the
 // line is untrusted.
-func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []bool) {
+func (d *Document) proseEntries(v View) (entry []int, untrusted []bool) {
 	n := d.lines.count() + 2
 	entry, untrusted = make([]int, n), make([]bool, n)
 	for i := range entry {
@@ -336,9 +266,6 @@ func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []b
 	trusted, below := make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		e := &d.Entries[i]
-		if shown.Line(e.Line) == 0 {
-			continue
-		}
 		outside := e.Author().Untrusted(v)
 		for line := e.Line; line <= e.EndLine; line++ {
 			entry[line], untrusted[line] = i, outside

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -270,6 +271,12 @@ func FuzzLinkKey(f *testing.F) {
 		before, err := ParseIdentities(src)
 		if err != nil {
 			return
+		}
+		for _, link := range before.Links() {
+			subject, aliases := before.Resolve(link.Key)
+			if subject != link.Subject || !slices.Contains(aliases, ExternalSubject(link.Key)) || ValidSubject(subject) != nil {
+				t.Fatalf("%+v resolves to %q %q", link, subject, aliases)
+			}
 		}
 		next, err := LinkKey(src, key, subject)
 		if err != nil {

@@ -34,12 +34,7 @@ const maxTitles = 10
 // newest items, one per line, in the order of the file. For an item without a
 // title it uses the start of the item's first line.
 func (d *Document) Titles() string {
-	var items []*Entry
-	for i := range d.Entries {
-		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
-			items = append(items, e)
-		}
-	}
+	items := d.summarized()
 	if len(items) > maxTitles {
 		slices.SortStableFunc(items, func(a, b *Entry) int { return cmp.Or(b.Time.Compare(a.Time), b.Line-a.Line) })
 		items = items[:maxTitles]
@@ -59,24 +54,22 @@ func (d *Document) HasGeneratedSummary() bool {
 	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
 		return false
 	}
-	titles := map[string]bool{"": len(d.Titles()) == 0}
-	for i := range d.Entries {
-		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
-			titles[e.TitleLine()] = true
-		}
+	items := d.summarized()
+	titles := map[string]bool{"": len(items) == 0}
+	for _, e := range items {
+		titles[e.TitleLine()] = true
 	}
-	for line := range strings.SplitSeq(d.Front.Summary, "\n") {
-		if !titles[line] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(d.Front.Summary, "\n"), func(line string) bool { return !titles[line] })
 }
 
-// inGeneratedSummary reports whether a generated summary may include an entry: an item that
-// every reader of the summary may read.
-func (d *Document) inGeneratedSummary(e *Entry) bool {
-	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
+// summarized returns the items that every reader of the summary may read.
+func (d *Document) summarized() (items []*Entry) {
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.Block == Item && e.Partition.Visibility >= d.Own.Visibility {
+			items = append(items, e)
+		}
+	}
+	return items
 }
 
 // TitleLine returns the line of an item in a generated summary: its title, or the

@@ -223,7 +223,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 
 // lineFeeds returns lines with LF endings, without the last one.
 func lineFeeds(raw string) string {
-	return strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(raw), "\n")
+	return strings.TrimSuffix(unixLines(raw), "\n")
 }
 
 // boxRE matches the box of a task at the start of a line.

@@ -94,7 +94,7 @@ func (m *VersionMerge) join(list []renderedPiece) (out []byte) {
 	}
 	write := func(raw string) {
 		if common != "" {
-			raw = strings.ReplaceAll(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(raw), "\n", common)
+			raw = strings.ReplaceAll(unixLines(raw), "\n", common)
 		}
 		if raw != "" {
 			endLine()

@@ -234,7 +234,7 @@ func WriteForms(text string, item bool) []string {
 // and white space at its end. Text of one line has no white space at its start
 // either.
 func TrimText(text string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	text = unixLines(text)
 	text = strings.TrimRight(text, " \t\n")
 	for {
 		line, rest, more := strings.Cut(text, "\n")

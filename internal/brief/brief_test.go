@@ -205,7 +205,7 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 		for _, doc := range all {
 			for i := range doc.Entries {
 				e := &doc.Entries[i]
-				m := Match{Path: doc.Place.Path, Line: doc.Shown(s.View).Line(e.Line), Entry: e, Snippet: joinWords(e.Text)}
+				m := Match{Path: doc.Place.Path, Line: e.Line, Entry: e, Snippet: joinWords(e.Text)}
 				if Chars(m.Snippet) > 60 {
 					m.Snippet = graphemePrefix(m.Snippet, 60) + "…"
 				}

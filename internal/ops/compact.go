@@ -89,12 +89,12 @@ func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 // idAt returns path#id for the entry at path:line, or "" if there is none.
 func (m readOps) idAt(c Call, place string) string {
 	path, line, _ := api.CutLines(place)
-	doc, shown, err := m.loadFile(c, path)
+	doc, err := m.loadFile(c, path)
 	if line == 0 || err != nil {
 		return ""
 	}
 	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Readable(c.View) && shown.Line(e.Line) <= line && line <= shown.Line(e.EndLine) {
+		if e := &doc.Entries[i]; e.Readable(c.View) && e.Line <= line && line <= e.EndLine {
 			return path + "#" + e.ID
 		}
 	}

@@ -224,7 +224,7 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 		return i
 	}
 	for _, h := range hits {
-		old := m.matchOf(c, h.Doc, h.Entry, h.Time)
+		old := m.matchOf(h.Doc, h.Entry, h.Time)
 		old.Snippet = h.Snippet
 		if h.Successor == nil {
 			add(old)
@@ -238,7 +238,7 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 		if err != nil {
 			continue // it has changed meanwhile
 		}
-		by := m.matchOf(c, doc, e, e.Time)
+		by := m.matchOf(doc, e, e.Time)
 		by.Snippet, _ = index.FirstRunes(oneLine(e.Text), maxReplacement)
 		next := add(by)
 		matches[next].Replaces, old.ReplacedBy = old.Place(), matches[next].Place()
@@ -248,13 +248,12 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 }
 
 // matchOf returns the match of an entry of a time, without snippet.
-func (m readOps) matchOf(c Call, doc *memory.Document, e *memory.Entry, at time.Time) brief.Match {
-	line, _ := shownLines(c, doc, e)
+func (m readOps) matchOf(doc *memory.Document, e *memory.Entry, at time.Time) brief.Match {
 	day := cmp.Or(e.Added, doc.Place.Day)
 	if day == "" && !at.IsZero() {
 		day = at.In(m.Location).Format(time.DateOnly)
 	}
-	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: line, Day: day, Entry: e,
+	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: e.Line, Day: day, Entry: e,
 		Unchecked: doc.UncheckedSince(e, m.day(0))}
 }
 

@@ -53,7 +53,7 @@ func splitsMask(doc *memory.Document, shown memory.Shown, next string, from, to 
 	was, is := strings.Split(text, "\n"), strings.Split(next, "\n")
 	first, last := strings.Count(text[:from], "\n"), strings.Count(text[:to], "\n")
 	masked := func(line int) bool {
-		return line < len(shown.Lines) && doc.MaskedLine(shown.Source(line+1))
+		return line < len(shown.Lines) && doc.MaskedLine(line+1)
 	}
 	before := from > 0 && text[from-1] != '\n' && was[first] != is[first]
 	behind := to < len(text) && text[to] != '\n' && was[last] != is[len(is)-len(was)+last]
@@ -78,7 +78,7 @@ func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 				"redaction", r.Path).
 				WithHint("use `edit` for the lines without a redaction")
 		}
-		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
+		if hashOf(doc) != strings.ToLower(r.Hash) {
 			return "", api.Errorf(api.Conflict, "%s has changed since the given hash", r.Path).
 				WithHint("get the file again")
 		}
@@ -98,7 +98,7 @@ func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	if err := m.errReadOnly(c, path); err != nil {
 		return nil, err
 	}
-	known, _, err := m.loadFile(c, path)
+	known, err := m.loadFile(c, path)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (m writeOps) editSource(ctx context.Context, c Call, file *vault.File,
 		return nil, "", api.Errorf(api.Forbidden, "the new text would count as written by another author").
 			WithHint("keep the attribute written_by of each entry")
 	}
-	return data, hashOf(after, after.Shown(c.View)), nil
+	return data, hashOf(after), nil
 }
 
 // mayClaim rejects a subject_id that does not belong to the caller. A directory
@@ -228,7 +228,7 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 		return nil, writeError(err)
 	}
 	doc := next.For(c.View)
-	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
+	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc), Changed: written.Changed}, nil
 }
 
 // ownPlace reports whether a place belongs to the caller or to no subject. It

@@ -179,8 +179,8 @@ func (m adminOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
 			now = nil
-			if doc, shown, err := m.loadFile(c, t.Path); err == nil {
-				now = m.occurrencesIn(c, doc, shown, match)
+			if doc, err := m.loadFile(c, t.Path); err == nil {
+				now = m.occurrencesIn(c, doc, match)
 			}
 		}
 		if !slices.ContainsFunc(now, func(n occurrence) bool { return n.ID == t.ID && n.digest == t.digest }) {

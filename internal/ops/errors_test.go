@@ -211,16 +211,16 @@ func TestEditOfAPrivateKey(t *testing.T) {
 		for to := from + 1; to <= 5; to++ {
 			for _, by := range []struct{ end, text string }{{"\n", ""}, {"", "none"}, {"\n", "none"}, {"", ""}} {
 				checkError(t, os.WriteFile(path, []byte(above+privateKey+below), 0o600))
-				_, shown, err := d.memory.readOps().loadFile(c, "MEMORY.md")
+				doc, err := d.memory.readOps().loadFile(c, "MEMORY.md")
 				checkError(t, err)
-				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
+				old := strings.Join(doc.Shown(c.View).Lines[2+from:2+to], "\n") + by.end
 				_, err = d.memory.adminOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
 				data, failed := os.ReadFile(path)
 				if failed != nil {
 					t.Fatal(failed)
 				}
-				_, shown, failed = d.memory.readOps().loadFile(c, "MEMORY.md")
-				text := shown.Text()
+				doc, failed = d.memory.readOps().loadFile(c, "MEMORY.md")
+				text := doc.Shown(c.View).Text()
 				if failed != nil || strings.Contains(text, keyLine) || strings.Contains(text, "qL5h") || strings.Contains(string(data), "REDA") {
 					t.Fatalf("%q in place of %q: %v, %v\n%s\nis shown as\n%s", by.text, old, err, failed, data, text)
 				}

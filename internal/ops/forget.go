@@ -186,8 +186,8 @@ func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
 		if !m.mayContain(c, info.Path, match) {
 			continue
 		}
-		if doc, shown, err := m.loadFile(c, info.Path); err == nil {
-			traces = append(traces, m.occurrencesIn(c, doc, shown, match)...)
+		if doc, err := m.loadFile(c, info.Path); err == nil {
+			traces = append(traces, m.occurrencesIn(c, doc, match)...)
 		}
 	}
 	return traces
@@ -209,7 +209,7 @@ func (m adminOps) mayContain(c Call, path string, match index.Phrase) bool {
 // nothing there can be removed. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
-func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match index.Phrase) []occurrence {
+func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Own, doc.Front.Author())
 	session := doc.Place.Kind == memory.Session && doc.Front.SessionID != ""
@@ -224,26 +224,24 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	if mayFile && match.In(path) {
 		add(occurrence{Occurrence: api.Occurrence{What: "path", Text: path}})
 	}
+	shown := doc.Shown(c.View)
 	of := make([]bool, len(shown.Lines)+2) // lines that belong to an occurrence
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		for line := shown.Line(e.Line); line <= shown.Line(e.EndLine); line++ {
+		for line := e.Line; line <= e.EndLine; line++ {
 			of[line] = true
 		}
 		text := doc.SourceLines(e.Line, e.EndLine)
 		if !entryContains(e, text, match) || !may(e) {
 			continue
 		}
-		var parts [][2]int
-		if shown.Complete {
-			parts = doc.MatchingParts(e, match.In)
-		}
+		parts := doc.MatchingParts(e, match.In)
 		if parts == nil {
 			parts = [][2]int{{e.Line, e.EndLine}}
 		}
 		for _, p := range parts {
 			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry",
-				Line: shown.Line(p[0]), EndLine: shown.Line(p[1]), Text: e.Text,
+				Line: p[0], EndLine: p[1], Text: e.Text,
 				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
@@ -265,24 +263,22 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
 	}
 	field, _ := doc.Front.Field("summary")
-	if said := summaryOf(doc); mayFile && shown.Line(field.Line) > 0 &&
+	if said := summaryOf(doc); mayFile && field.Line > 0 &&
 		(match.In(said) || match.In(doc.Front.Summary)) {
 		for line := range strings.Count(said, "\n") + 1 {
-			if at := shown.Line(field.Line + line); at > 0 {
-				of[at] = true
-			}
+			of[field.Line+line] = true
 		}
 		if !doc.HasGeneratedSummary() { // that follows the entries
 			add(occurrence{entry: summaryID, digest: digestOf(said), Occurrence: api.Occurrence{
-				ID: path + "#" + summaryID, What: "summary", Line: shown.Line(field.Line),
-				EndLine: shown.Line(field.Line), Writer: writerOf(session),
+				ID: path + "#" + summaryID, What: "summary", Line: field.Line,
+				EndLine: field.Line, Writer: writerOf(session),
 				Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
 			}})
 		}
 	}
 	for i, text := range shown.Lines {
-		source := shown.Source(i + 1)
-		if !mayFile || of[i+1] || !match.In(doc.SourceLines(source, source)) {
+		source := i + 1
+		if !mayFile || of[source] || !match.In(doc.SourceLines(source, source)) {
 			continue
 		}
 		what := "hidden"

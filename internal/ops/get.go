@@ -43,8 +43,8 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	case e != nil && r.Lines > 0:
 		return nil, api.Errorf(api.Invalid, "lines: no effect on an entry").WithHint("omit `lines`, or name the file")
 	case e != nil:
-		from = shown.Line(e.Line)
-		lines = shown.Line(e.EndLine) - from + 1
+		from = e.Line
+		lines = e.EndLine - from + 1
 		plain, untrusted = e.Content(), e.Author().Untrusted(c.View)
 		if doc.Place.Kind == memory.Longterm {
 			plain = e.Remembered()
@@ -64,12 +64,12 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	answer := &api.GetAnswer{
 		Path: path, From: from, To: to, TotalLines: total,
 		Text: memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
-		Hash: hashOf(doc, shown), Untrusted: untrusted,
+		Hash: hashOf(doc), Untrusted: untrusted,
 		Stale: doc.Stale,
 		Index: m.indexState(c),
 	}
 	if e == nil {
-		for _, lines := range doc.UntrustedLines(shown, c.View) {
+		for _, lines := range doc.UntrustedLines(c.View) {
 			if lines[0] <= to && from <= lines[1] {
 				answer.UntrustedLines = append(answer.UntrustedLines, [2]int{max(lines[0], from), min(lines[1], to)})
 			}
@@ -107,15 +107,11 @@ func readableFrontmatter(c Call, doc *memory.Document) map[string]any {
 // hash of the shown text, which does not depend on hidden text. If the text
 // shows a mask, the hash is empty, so that no caller can write the mask back to
 // the file.
-func hashOf(doc *memory.Document, shown memory.Shown) string {
+func hashOf(doc *memory.Document) string {
 	if doc.Masked() {
 		return ""
 	}
-	data := doc.Source
-	if !shown.Complete {
-		data = []byte(shown.Text())
-	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(doc.Source)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -123,7 +119,7 @@ func hashOf(doc *memory.Document, shown memory.Shown) string {
 // that was archived is found by its former path.
 func (m readOps) findEntry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
 	if path, bare, ok := cutID(id); ok {
-		if doc, _, err := m.loadFile(c, path); err == nil {
+		if doc, err := m.loadFile(c, path); err == nil {
 			if e := entryOf(c, doc, bare); e != nil {
 				return doc, e, nil
 			}
@@ -143,7 +139,7 @@ func (m readOps) findEntry(ctx context.Context, c Call, id string) (*memory.Docu
 			WithHint("%s", candidateHint(refs))
 	}
 	for _, ref := range refs {
-		doc, _, err := m.loadFile(c, ref.Path)
+		doc, err := m.loadFile(c, ref.Path)
 		if err != nil {
 			break
 		}
@@ -223,17 +219,17 @@ func (m readOps) findTarget(ctx context.Context, c Call, place string) (t readTa
 			file = similar[0]
 		}
 	}
-	t.doc, _, err = m.loadFile(c, file)
+	t.doc, err = m.loadFile(c, file)
 	return t, err
 }
 
 // findFile returns the path of a readable file, or of its archived copy.
 func (m readOps) findFile(c Call, file string) (string, bool) {
-	if _, _, err := m.loadFile(c, file); err == nil {
+	if _, err := m.loadFile(c, file); err == nil {
 		return file, true
 	}
 	for _, copied := range m.archivedCopies(file, func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
-		if _, _, err := m.loadFile(c, copied); err == nil {
+		if _, err := m.loadFile(c, copied); err == nil {
 			return copied, true
 		}
 	}
@@ -273,7 +269,7 @@ func (m readOps) similarFiles(c Call, file string) []string {
 		}
 		slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 		found = slices.DeleteFunc(found, func(p string) bool {
-			_, _, err := m.loadFile(c, p)
+			_, err := m.loadFile(c, p)
 			return err != nil
 		})
 		if len(found) > 0 {

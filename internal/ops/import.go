@@ -355,7 +355,7 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		doc, shown, err := m.loadFile(c, f.Path)
+		doc, err := m.loadFile(c, f.Path)
 		if err != nil {
 			continue // removed, or no longer readable
 		}
@@ -368,13 +368,13 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 				}
 				entry := importer.WholeEntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc))
 				if len(file.Entries) == 0 && c.View.Readable(doc.Own) {
-					entry.Front = shown.Front(doc)
+					entry.Front = doc.FrontText()
 				}
 				file.Entries = append(file.Entries, entry)
 				size += len(e.Text)
 			}
 		} else {
-			file.Text = shown.Text()
+			file.Text = doc.Shown(c.View).Text()
 			size += len(file.Text)
 		}
 		last = name

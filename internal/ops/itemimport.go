@@ -206,13 +206,13 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 		cause:       "import", group: group, dryRun: answer.DryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			imported, unchanged, older, removed, invalid = 0, 0, 0, 0, nil
-			taken, shown := takenIDs(doc), doc.Shown(c.View)
+			taken := takenIDs(doc)
 			edits := handEdits{m: m.readOps, path: path}
 			for _, line := range lines {
 				item := line.item
 				held := itemsNamed(doc, item.Key)
 				if len(held) > 0 {
-					stored := itemOf(m.Location, c, doc, shown, &doc.Entries[held[0]])
+					stored := itemOf(m.Location, c, doc, &doc.Entries[held[0]])
 					switch {
 					case isSameItem(stored, &item):
 						unchanged++

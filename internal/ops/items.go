@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -103,8 +102,7 @@ type foundItem struct {
 	rank  int // rank of its subject among the caller's; the canonical subject has 0
 	doc   *memory.Document
 	entry *memory.Entry
-	shown func() memory.Shown // the shown text of the file
-	time  time.Time           // of the last change
+	time  time.Time // of the last change
 }
 
 // findItems returns the items that the caller may read and whose keys are wanted.
@@ -125,14 +123,13 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 				continue
 			}
 			rank := slices.Index(c.View.Subjects(), c.View.SubjectOf(doc.Own))
-			shown := sync.OnceValue(func() memory.Shown { return doc.Shown(c.View) })
 			for i := range doc.Entries {
 				e := &doc.Entries[i]
 				if rank < 0 || e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {
 					continue
 				}
 				if key, value, ok := e.Item(); ok {
-					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown, e.Time})
+					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, e.Time})
 				}
 			}
 		}
@@ -224,17 +221,17 @@ func (f *foundItem) compare(o *foundItem) int {
 }
 
 func (f *foundItem) show(loc *time.Location, c Call) *api.Item {
-	return itemOf(loc, c, f.doc, f.shown(), f.entry)
+	return itemOf(loc, c, f.doc, f.entry)
 }
 
 // itemOf converts an entry into an item.
-func itemOf(loc *time.Location, c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *api.Item {
+func itemOf(loc *time.Location, c Call, doc *memory.Document, e *memory.Entry) *api.Item {
 	key, value, _ := e.Item()
 	item := &api.Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
 		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Author().Untrusted(c.View),
 		Path: doc.Place.Path,
-		Line: shown.Line(e.Line),
+		Line: e.Line,
 	}
 	if e.HasConfidence {
 		item.Confidence = &e.Confidence

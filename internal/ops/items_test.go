@@ -46,10 +46,10 @@ func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	if asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads it: %v", err)
 	}
-	if _, _, err := d.memory.readOps().loadFile(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
+	if _, err := d.memory.readOps().loadFile(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads the file: %v", err)
 	}
-	if _, _, err := d.memory.readOps().loadFile(first, "_longterms/acct_42/fact.md"); err != nil {
+	if _, err := d.memory.readOps().loadFile(first, "_longterms/acct_42/fact.md"); err != nil {
 		t.Errorf("the first one does not: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "_longterms/acct_42/profile.md")); err == nil {

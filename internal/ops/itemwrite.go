@@ -393,5 +393,5 @@ func shownItem(loc *time.Location, c Call, doc *memory.Document, id string) *api
 	if e == nil {
 		return nil
 	}
-	return itemOf(loc, c, known, known.Shown(c.View), e)
+	return itemOf(loc, c, known, e)
 }

@@ -78,7 +78,7 @@ func filesOf(c Call, docs []*memory.Document, text bool) []api.File {
 		}
 		if text {
 			shown := doc.Shown(c.View)
-			f.Text, f.UntrustedLines = shown.Text(), doc.UntrustedLines(shown, c.View)
+			f.Text, f.UntrustedLines = shown.Text(), doc.UntrustedLines(c.View)
 		}
 	}
 	return files

@@ -159,7 +159,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 		return nil, err
 	}
 	if known := after.For(c.View); known != nil {
-		l.setLines(known, known.Shown(c.View))
+		l.setLines(known)
 	}
 	return after, nil
 }
@@ -223,12 +223,12 @@ func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Docum
 
 // setLines sets the lines of the blocks in a view of the file. Of entries with the same text,
 // it is the last one.
-func (l *logEdit) setLines(known *memory.Document, shown memory.Shown) {
+func (l *logEdit) setLines(known *memory.Document) {
 	for i := range l.blocks {
 		b := &l.blocks[i]
 		for _, e := range slices.Backward(known.Entries) {
 			if !b.before && (e.Norm == b.entry.Norm || l.contains != nil && l.contains(&e, b)) {
-				b.line = shown.Line(e.Line)
+				b.line = e.Line
 				break
 			}
 		}

@@ -239,22 +239,22 @@ func (m readOps) indexState(c Call) api.IndexState {
 // loadFile returns the file at path, reduced to the parts that the caller may read.
 // A missing file and a file without readable parts return the same error after
 // the same time.
-func (m readOps) loadFile(c Call, path string) (*memory.Document, memory.Shown, error) {
+func (m readOps) loadFile(c Call, path string) (*memory.Document, error) {
 	path = m.resolvePath(c, path)
 	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
-		return nil, memory.Shown{}, notFound("file", path)
+		return nil, notFound("file", path)
 	}
 	doc, err := m.Files.Load(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, memory.Shown{}, err
+		return nil, err
 	}
 	if err == nil && !claimsOtherSubject(c, doc) {
 		doc = doc.For(c.View)
 		if doc != nil {
-			return doc, doc.Shown(c.View), nil
+			return doc, nil
 		}
 	}
-	return nil, memory.Shown{}, notFound("file", path)
+	return nil, notFound("file", path)
 }
 
 // claimsOtherSubject reports whether a file claims another subject although the caller's
@@ -294,11 +294,11 @@ func shownPath(path string) string {
 
 // readableFiles yields the files that the caller can read and keep accepts, in path
 // order.
-func (m readOps) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
+func (m readOps) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq[*memory.Document] {
 	list := m.Index.Files(func(f *index.FileInfo) bool { return keep(f) && f.Readable(c.View) })
-	return func(yield func(*memory.Document, memory.Shown) bool) {
+	return func(yield func(*memory.Document) bool) {
 		for _, info := range list {
-			if doc, shown, err := m.loadFile(c, info.Path); err == nil && !yield(doc, shown) {
+			if doc, err := m.loadFile(c, info.Path); err == nil && !yield(doc) {
 				return
 			}
 		}

@@ -60,7 +60,7 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 	shown := doc.For(c.View)
 	for i := range shown.Entries {
 		if e := &shown.Entries[i]; e.IsSummary() && s.Matches(e) {
-			answer.Line, _ = shown.ShownLines(c.View, e.Line, e.EndLine)
+			answer.Line = e.Line
 		}
 	}
 	return answer, nil

@@ -203,7 +203,7 @@ func TestReduceHidesPrivateText(t *testing.T) {
 		targets := c.memory.adminOps().logTargets(bot, c.memory.readOps().day(0), false)
 		text = fmt.Sprintf("%+v\n", a)
 		for _, target := range targets {
-			doc, _, err := c.memory.readOps().loadFile(bot, target.path)
+			doc, err := c.memory.readOps().loadFile(bot, target.path)
 			text += fmt.Sprintf("%s: %v\n", target.path, err)
 			if err == nil {
 				text += doc.Shown(bot.View).Text()

@@ -33,7 +33,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	}
 	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{},
 		Index: m.indexState(c)}
-	shown, resolver := doc.Shown(c.View), m.linkResolver(c)
+	resolver := m.linkResolver(c)
 	for _, e := range entries {
 		for _, l := range e.Links {
 			if len(answer.To) == r.Limit {
@@ -44,12 +44,12 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 				return nil, err
 			}
 			answer.To = append(answer.To, api.LinkTo{
-				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: path, Anchor: l.Anchor,
+				Line: e.Line, Text: l.Text, Target: l.Target, Path: path, Anchor: l.Anchor,
 				Missing: path == "" && l.MeansNote(), Untrusted: e.Author().Untrusted(c.View),
 			})
 		}
 		if len(answer.To) < r.Limit {
-			evidence, err := m.evidenceLinks(ctx, c, e, shown.Line(e.Line))
+			evidence, err := m.evidenceLinks(ctx, c, e, e.Line)
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		if len(answer.From) == r.Limit {
 			break
 		}
-		other, _, err := m.loadFile(c, ref.Path)
+		other, err := m.loadFile(c, ref.Path)
 		if err != nil {
 			continue // it was removed meanwhile
 		}
@@ -90,7 +90,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 func (m readOps) linkResolver(c Call) *index.LinkResolver {
 	return &index.LinkResolver{Index: m.Index, View: c.View, Layout: m.Layout,
 		Load: func(path string) *memory.Document {
-			doc, _, err := m.loadFile(c, path)
+			doc, err := m.loadFile(c, path)
 			if err != nil {
 				return nil
 			}
@@ -147,7 +147,7 @@ func (m readOps) archivedEntry(ctx context.Context, c Call, name, id string) (*m
 		}
 	}
 	for _, copied := range paths {
-		doc, _, err := m.loadFile(c, copied)
+		doc, err := m.loadFile(c, copied)
 		if err != nil {
 			continue
 		}

@@ -57,10 +57,9 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 	}
 	answer.Path, answer.Replaced, answer.Section = item.path, item.replaced, item.section
 	if doc := after.For(c.View); doc != nil {
-		shown := doc.Shown(c.View)
 		for _, e := range slices.Backward(doc.Entries) {
 			if e.Norm == item.norm {
-				answer.Line = shown.Line(e.Line)
+				answer.Line = e.Line
 				break
 			}
 		}
@@ -199,7 +198,7 @@ func (m writeOps) newMemory(c Call, text string) []byte {
 	for _, f := range slices.Backward(m.Index.Files(func(f *index.FileInfo) bool {
 		return (f.Kind == memory.Identity || f.Kind == memory.Daily) && f.Readable(c.View)
 	})) {
-		if doc, _, err := m.loadFile(c, f.Path); err == nil && len(text) < enough {
+		if doc, err := m.loadFile(c, f.Path); err == nil && len(text) < enough {
 			text += string(doc.Source[:min(len(doc.Source), enough)])
 		}
 	}

@@ -218,11 +218,10 @@ func noMatchNote(c Call) string {
 
 func hitOf(c Call, h index.Hit) api.Hit {
 	doc, e := h.Doc, h.Entry
-	line, end := shownLines(c, doc, e)
 	section, _ := index.FirstRunes(strings.Join(e.Sections, " > "), maxHitText)
 	title, _ := index.FirstRunes(e.Title, maxHitText)
 	out := api.Hit{
-		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Host: doc.Place.Host, Line: line, EndLine: end,
+		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Host: doc.Place.Host, Line: e.Line, EndLine: e.EndLine,
 		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: section,
 		Title: title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type,
@@ -241,15 +240,6 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		out.SupersededBy = &place
 	}
 	return out
-}
-
-// shownLines returns the visible numbers of the first and the last line of an entry.
-// Those of an entry of another machine are the visible ones.
-func shownLines(c Call, doc *memory.Document, e *memory.Entry) (first, last int) {
-	if doc.Place.Host != "" {
-		return e.Line, e.EndLine
-	}
-	return doc.ShownLines(c.View, e.Line, e.EndLine)
 }
 
 func placeOf(r index.Ref) api.Place {

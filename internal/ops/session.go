@@ -408,11 +408,10 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, befo
 			answer.Hints = append(answer.Hints, publicHint)
 		}
 	}
-	shown := doc.Shown(c.View)
 	for _, o := range merge.Outcomes(doc) {
 		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText, Similar: o.Similar}
 		if o.Entry >= 0 {
-			item.Line = shown.Line(o.Line)
+			item.Line = o.Line
 			item.Untrusted = o.Change == memory.Merged && doc.Entries[o.Entry].Author().Untrusted(c.View)
 			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {
 				item.Section = s[len(s)-1]
@@ -437,15 +436,15 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, befo
 	}
 	if d.dry {
 		was := ""
-		answer.Untrusted = len(doc.UntrustedLines(shown, c.View)) > 0
+		answer.Untrusted = len(doc.UntrustedLines(c.View)) > 0
 		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
 			if b := before.For(c.View); b != nil {
 				shownBefore := b.Shown(c.View)
 				was = shownBefore.Text()
-				answer.Untrusted = answer.Untrusted || len(b.UntrustedLines(shownBefore, c.View)) > 0
+				answer.Untrusted = answer.Untrusted || len(b.UntrustedLines(c.View)) > 0
 			}
 		}
-		answer.Diff, _ = new(differ).hunks(diff.Hunks([]byte(was), []byte(shown.Text())))
+		answer.Diff, _ = new(differ).hunks(diff.Hunks([]byte(was), []byte(doc.Shown(c.View).Text())))
 	}
 }
 
@@ -457,11 +456,11 @@ func (m writeOps) tickedPlaces(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	}
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
-		doc, shown, err := m.loadFile(c, path)
+		doc, err := m.loadFile(c, path)
 		if err != nil {
 			continue
 		}
-		for _, t := range tasksOf(c, doc, shown, "") {
+		for _, t := range tasksOf(c, doc, "") {
 			if slices.ContainsFunc(boxes, func(b todosync.Copy) bool {
 				return b.Path == path && b.Text == t.Text && b.Under == t.Under && b.Section == t.Section &&
 					b.ID == t.ID

@@ -70,7 +70,7 @@ func (m readOps) hasTwin(c Call, other *memory.Document) bool {
 	if _, known := m.Index.File(path); !known {
 		return false
 	}
-	doc, _, err := m.loadFile(c, path)
+	doc, err := m.loadFile(c, path)
 	if err != nil {
 		return false
 	}

@@ -97,11 +97,11 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	var by selection
 	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
 		all = nil
-		for doc, shown := range m.readableFiles(c, func(f *index.FileInfo) bool {
+		for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
 			return f.Tasks && (todosync.Concerns(f.Kind) || notes && f.Kind == memory.Note) &&
 				memory.Within(f.Path, m.inbox(c))
 		}) {
-			all = append(all, tasksOf(c, doc, shown, "")...)
+			all = append(all, tasksOf(c, doc, "")...)
 		}
 		slices.SortStableFunc(all, taskCopy.compare)
 		seeds, by = findTask(all, r)
@@ -232,7 +232,7 @@ func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
 func (m writeOps) noTask(c Call, r *api.TodoRequest) error {
 	const hint = "use `todos` to list tasks"
 	if file, line, _ := api.CutLines(r.ID + r.Text); line > 0 {
-		if _, _, err := m.loadFile(c, file); err == nil {
+		if _, err := m.loadFile(c, file); err == nil {
 			return api.Errorf(api.NotFound, "line %d of %s contains no task", line, file).WithHint(hint)
 		}
 	}
@@ -303,7 +303,7 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 	b, answer := &l.blocks[0], &api.TodoAddAnswer{}
 	answer.Already = b.already
 	if known := after.For(c.View); known != nil {
-		for _, t := range slices.Backward(tasksOf(c, known, known.Shown(c.View), "")) {
+		for _, t := range slices.Backward(tasksOf(c, known, "")) {
 			if t.task.Norm == b.entry.Tasks[0].Norm && t.place.State == memory.Open.String() {
 				answer.ID, answer.Path, answer.Line = t.place.Task(), t.place.Path, t.place.Line
 				break
@@ -409,8 +409,8 @@ func (m readOps) taskCopies(c Call, r *api.TodosRequest) [][]taskCopy {
 		return f.Tasks && (todosync.Concerns(f.Kind) || r.Notes && f.Kind == memory.Note) &&
 			(f.Day == "" || oldest <= f.Day && f.Day <= newest)
 	}
-	for doc, shown := range m.readableFiles(c, hasTasks) {
-		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
+	for doc := range m.readableFiles(c, hasTasks) {
+		copies = append(copies, tasksOf(c, doc, r.Section)...)
 	}
 	return groupTasks(c, copies)
 }
@@ -480,7 +480,7 @@ func todoDays(todos []api.Todo) []api.TodoDay {
 }
 
 // tasksOf lists the tasks of a file that the caller can read.
-func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) []taskCopy {
+func tasksOf(c Call, doc *memory.Document, section string) []taskCopy {
 	var list []taskCopy
 	f := todosync.BoxesOf(doc)
 	if !c.View.Readable(doc.Own) {
@@ -495,7 +495,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		}
 		t := &e.Tasks[b.Task]
 		place := api.TodoPlace{
-			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
+			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: t.Line},
 			State: t.State.String(), Day: cmp.Or(doc.Place.Day, e.Added),
 		}
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
