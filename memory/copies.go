@@ -56,15 +56,12 @@ func (l *Layout) skipRoot(path string) string {
 	return ""
 }
 
-// conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
-// rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
+// conflictRE matches a part of the names of conflict copies of sync tools: Syncthing,
+// rclone, Dropbox, Nextcloud, ownCloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
 // pCloud and Nutstore. OneDrive appends the name of a computer, see [computerMark].
 // iCloud appends a number, which users do as well: its copies are ordinary files.
-var conflictMarks = []string{
-	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict",
-	" (conflict copy",
-	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
-}
+var conflictRE = lazyregexp.New(`(?i)\.sync-conflict-|\.conflict-copy-|'s conflicted copy| \((?:case conflict|conflicted |conflict )|` +
+	`\(sfconflict | \[conflicted\]| \(冲突(?:的)?副本|_conflict-\d{8}`)
 
 // ManyCopies is the number of conflict copies of one file that is a problem. Syncthing
 // keeps ten by default, and deletes the oldest if it makes another one.
@@ -100,25 +97,16 @@ func CopyOf(name string) (original string, ok bool) {
 // conflictMark returns the index of the first mark of a conflict copy in a base
 // name, or -1.
 func conflictMark(base string) int {
-	low, first := lowerASCII(base), -1
-	add := func(at int) {
-		if at >= 0 && (first < 0 || at < first) {
-			first = at
+	at := -1
+	if low := strings.ToLower(base); strings.Contains(low, "conflict") || strings.Contains(low, "冲突") {
+		if found := conflictRE().FindStringIndex(base); found != nil {
+			at = found[0]
 		}
 	}
-	for _, mark := range conflictMarks {
-		add(strings.Index(low, mark))
+	if found := computerMark().FindStringSubmatchIndex(base); found != nil && (at < 0 || found[2] < at) {
+		at = found[2]
 	}
-	// ownCloud writes _conflict- and a date; without the date the word may be
-	// part of a user's file name.
-	if found := computerMark().FindStringSubmatchIndex(base); found != nil {
-		add(found[2])
-	}
-	before, after, ok := strings.Cut(low, "_conflict-")
-	if ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == "" {
-		add(len(before))
-	}
-	return first
+	return at
 }
 
 // computerMark matches the name of a Windows computer, as its setup chooses it,
@@ -126,16 +114,6 @@ func conflictMark(base string) int {
 // after the computer. Notes with other names may be about a computer.
 var computerMark = lazyregexp.New(`^(?:MEMORY|SOUL|USER|_index|\d{4}-\d{2}-\d{2}(?:\.[a-z0-9_-]+)?|` +
 	strings.Join(namespaces[:], "|") + `)(-(?:DESKTOP-[A-Z0-9]{7}|LAPTOP-[A-Z0-9]{8}|WIN-[A-Z0-9]{11})(?:-\d)?)$`)
-
-// lowerASCII returns s with lower-case letters and the same length.
-func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-}
 
 // ParseCopy parses a conflict copy: the entries that the original lacks. They are
 // public only if all text of both files is public and has the same owner, because
