@@ -83,12 +83,16 @@ export function find(section, params) {
     more.hidden = !answer.next || limit >= 100;
     if (focused) list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
     mark();
-    if (answer.hits.length === 0) view.clear();
-    else if (view.isWide() && (isNew || !view.side.firstChild)) showFirst(answer.hits[0]);
+    if (answer.hits.length === 0) {
+      showFirst(null);
+      view.clear();
+    } else if (view.isWide() && (isNew || !view.side.firstChild)) {
+      showFirst(answer.hits[0]);
+    }
     isNew = false;
   }, view);
   // Not while the person types, or after they chose another hit.
-  const showFirst = later(150, (hit) => { if (section.isConnected && !list.contains(document.activeElement)) show(hit); });
+  const showFirst = later(150, (hit) => { if (hit && section.isConnected && !list.contains(document.activeElement)) show(hit); });
   const mark = () => { for (const r of list.children) r.classList.toggle("current", r.dataset.id === current); };
   /** show shows a hit beside the list and marks its row. On a narrow screen it shows only chosen hits. */
   function show(hit, isChosen) {
