@@ -25,7 +25,7 @@ func TestForeignWrites(t *testing.T) {
 	}
 	var compared atomic.Int64
 	t.Run("memories", func(t *testing.T) {
-		for n := range 8 {
+		for n := range 15 {
 			t.Run(fmt.Sprint(*testMemorySeed+uint64(n)), func(t *testing.T) {
 				t.Parallel()
 				w := &randomSource{rand.New(rand.NewPCG(*testMemorySeed+uint64(n), 11))}

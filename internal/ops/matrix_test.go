@@ -94,12 +94,11 @@ func (a testCaller) String() string { return fmt.Sprint(a.scopeFields) }
 var thorough = os.Getenv("FAULTS") != ""
 
 // testCallers returns the owner, a subject, its alias itself and by the linked key,
-// another subject and an anonymous caller, each in every context. If not thorough, it
-// omits those that are like others: a subject without aliases in public, and the alias.
+// another subject and an anonymous caller, each in every context; fewer if not
+// thorough.
 func testCallers() []testCaller {
 	return slices.DeleteFunc(allTestCallers(), func(a testCaller) bool {
-		alike := (a.context == memory.Unknown) != (a.subject == "") || a.scopeFields["external_key"] != nil ||
-			a.subject == "ext:telegram:1" || a.subject == "bob" && !a.private
+		alike := (a.context == memory.Unknown) != (a.subject == "") || a.scopeFields["external_key"] != nil
 		return !thorough && alike
 	})
 }
