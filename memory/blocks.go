@@ -186,10 +186,17 @@ type topBlock struct {
 	introduction ast.Node // the paragraph that introduces a code block
 }
 
-// parseStructure parses the blocks of text from offset body on. Every line that is
-// not blank is in exactly one of the returned blocks.
-func parseStructure(text []byte, body int, ln lines) (tops []topBlock, problem *Problem) {
-	root, problem := parseBlocks(text[body:len(text):len(text)])
+// parseStructure parses the blocks of the body. Every line that is not blank is in
+// exactly one of the returned blocks.
+func (p *docParser) parseStructure() (tops []topBlock, problem *Problem) {
+	text, body, ln := p.text, p.body, p.ln
+	var root ast.Node = ast.NewDocument()
+	if p.flat {
+		problem = &Problem{Code: markdownUnreadable,
+			Message: "cannot parse the structure of the file; the whole file is one private entry"}
+	} else {
+		root, problem = parseBlocks(text[body:len(text):len(text)])
+	}
 	add := func(node ast.Node, kind topKind, block Block, level int) {
 		line := ln.at(body + blockStart(node))
 		// Two blocks cannot begin on one line. If the parser ever returns two
@@ -329,16 +336,8 @@ const (
 	nestingTooDeep     = "nesting_too_deep"
 )
 
-// parseBlocks runs the Markdown parser. If the parser panics, parseBlocks
-// returns a document without structure and a problem.
+// parseBlocks runs the Markdown parser.
 func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
-	defer func() {
-		if recover() != nil {
-			root = ast.NewDocument()
-			problem = &Problem{Code: markdownUnreadable,
-				Message: "cannot parse the structure of the file; the whole file is one private entry"}
-		}
-	}()
 	pc := parser.NewContext()
 	left := &budget{blocks: maxBlocks}
 	pc.Set(budgetKey, left)

@@ -311,7 +311,7 @@ func (d *Document) setExcerpt(l *Layout, meta Meta) {
 		masked = src
 	}
 	front := d.Front.Span.End > 0 && lines[0] == 1
-	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front})
+	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front}, false)
 	d.excerpt.Partition = d.publicPartition
 	d.excerpt.Partition.Excerpt = true
 }

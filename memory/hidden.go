@@ -63,7 +63,7 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 	if p.of != nil || !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
 		return nil
 	}
-	tops, _ := parseStructure(p.text, p.body, p.ln)
+	tops, _ := p.parseStructure()
 	code := codeLines(tops, p.body, p.ln)
 	var open []lineRange // markers of the current conflict
 	for i := 1; i <= p.ln.count(); i++ {
@@ -105,8 +105,8 @@ func isMarker(line []byte, c byte) bool {
 
 // The marker lines around text that memwatchd generated.
 const (
-	GeneratedOpen  = "<!-- memwatchd:generated -->"
-	GeneratedClose = "<!-- /memwatchd:generated -->"
+	GeneratedOpen  = "<!-- " + markerWord + " -->"
+	GeneratedClose = "<!-- /" + markerWord + " -->"
 )
 
 // FilteredHeader is the first line of a block of items injected into a prompt.
@@ -149,7 +149,7 @@ func percentBlock(text []byte, ln lines, code map[int]bool, i int) (to, last int
 // ignores lines inside code. If there is nothing to hide, it returns text itself.
 func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte, regions []lineRange,
 	problems []Problem) {
-	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
+	generated := bytes.Contains(text[body:], []byte(markerWord))
 	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) &&
 		!bytes.Contains(text[body:], []byte(FilteredHeader)) && !bytes.Contains(text[body:], percentMark) {
 		return text, nil, nil

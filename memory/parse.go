@@ -16,20 +16,28 @@ type Meta struct {
 // Parse parses a file. It never fails: defects become a [Problem], and text of
 // doubtful visibility becomes private. The document keeps src, which must not
 // be modified afterwards.
-func (l *Layout) Parse(path string, src []byte, meta Meta) *Document {
+func (l *Layout) Parse(path string, src []byte, meta Meta) (d *Document) {
 	masked := src
 	if l.Mask != nil {
 		masked = l.Mask(src)
 	}
-	d := l.parse(path, src, masked, meta, nil)
+	defer func() {
+		// One file must not end the daemon, which would read it at each start.
+		if recover() != nil {
+			d = l.parse(path, src, masked, meta, nil, true)
+			d.Partition = d.privatePartition
+		}
+	}()
+	d = l.parse(path, src, masked, meta, nil, false)
 	d.setExcerpt(l, meta)
 	return d
 }
 
-// parse parses the masked source of a file, or of its excerpt.
-func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf) *Document {
+// parse parses the masked source of a file, or of its excerpt. If flat, it does not
+// parse the structure: the whole text is one private entry.
+func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf, flat bool) *Document {
 	d := &Document{Place: l.Place(path), Source: src, masked: masked}
-	p := &docParser{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
+	p := &docParser{l: l, d: d, meta: meta, of: of, flat: flat, text: unixText(masked), plain: utf8.Valid(src)}
 	if !p.plain {
 		p.addProblem("utf8_invalid", 0,
 			"not valid UTF-8; the file is read with replacement characters and never changed")
@@ -59,7 +67,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p.names, p.dir = l.sectionNames(), SubjectDir(l.owner())
 	p.from, p.to, p.dated = dayBounds(d.Place.Day, l.location())
 
-	tops, problem := parseStructure(p.text, p.body, p.ln)
+	tops, problem := p.parseStructure()
 	p.recordLimit(tops, problem)
 	text, hidden, problems := hideGenerated(p.text, tops, p.body, p.ln)
 	d.Problems = append(d.Problems, problems...)
@@ -73,7 +81,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p.hidden = joinRegions(append(marks, hidden...))
 	if hidden != nil {
 		p.text = text
-		tops, _ = parseStructure(p.text, p.body, p.ln)
+		tops, _ = p.parseStructure()
 	}
 	for _, t := range tops {
 		p.readInfo(t.node)
@@ -105,6 +113,7 @@ type docParser struct {
 	d                 *Document
 	meta              Meta
 	of                *excerptOf // properties of the excerpt; nil for a whole file
+	flat              bool       // the structure is not parsed
 	text              []byte     // masked source with LF line endings, hidden text blanked
 	plain             bool       // the source is its own display form
 	source            string     // its body, if plain: entries share this string

@@ -18,6 +18,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	gmtext "github.com/yuin/goldmark/text"
 	"golang.org/x/tools/txtar"
 )
 
@@ -237,12 +240,30 @@ var seeds = []string{
 	"a\n§\nb\n- c\n §\t\n> d\n§\n\n§\n|e|\n|-|\n§\n    §\n```\n§\n```\n  - §\n§ f\n",
 }
 
+// TestParserPanics checks that a defect of a parser makes a file one private entry.
+func TestParserPanics(t *testing.T) {
+	real := markdown
+	t.Cleanup(func() { markdown = real })
+	markdown = panickingParser{real}
+	const text = "---\nvisibility: public_ok\n---\n# A\n- [ ] b <!-- visibility=public_ok -->\n"
+	d := testLayout().Parse("notes/a.md", []byte(text), testMeta)
+	if len(d.Entries) != 1 || d.Entries[0].Partition.Visibility != PrivateOnly || d.excerpt != nil ||
+		!d.Unsound || d.Problems[0].Code != markdownUnreadable {
+		t.Errorf("entries %+v, problems %+v", d.Entries, d.Problems)
+	}
+}
+
+type panickingParser struct{ parser.Parser }
+
+func (panickingParser) Parse(gmtext.Reader, ...parser.ParseOption) ast.Node { panic("defect") }
+
 func FuzzParse(f *testing.F) {
 	paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md", "x/y.md"}
 	for i, s := range seeds {
 		f.Add(paths[i%len(paths)], []byte(s))
 	}
 	f.Add("/a.md", []byte("[[//b]] [c](../d) [e](//f)"))
+	f.Add("2026-02-04/a.md", []byte("- [ ] one ſtart: 2026-02-04\n- [ ] two [ſcheduled:: 2026-02-04] @ſtart(x)\n"))
 	f.Fuzz(func(t *testing.T, path string, src []byte) {
 		l := testLayout()
 		kept := bytes.Clone(src)

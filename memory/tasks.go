@@ -271,22 +271,26 @@ func cutTaskFields(text string) (rest string, f taskFields) {
 	return rest, f
 }
 
-// mayHaveFields reports whether a text has a character that every property has. It makes
-// reading of ordinary tasks fast.
+// mayHaveFields reports whether a text can have a property. It makes reading of
+// ordinary tasks fast.
 func mayHaveFields(text string) bool {
 	return strings.ContainsAny(text, "@[") ||
 		strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) ||
-		slices.ContainsFunc([]string{"::", "-", "rec:", "pri:"}, func(s string) bool {
-			return strings.Contains(text, ":") && strings.Contains(text, s)
-		})
+		strings.Contains(text, ":") && slices.ContainsFunc([]string{"::", "-", "rec:", "pri:"},
+			func(s string) bool { return strings.Contains(text, s) })
 }
 
-// set stores the value of a property. It reports false if the value is invalid.
+// set stores the value of a property. It reports false if the value is invalid or there
+// is no such property: taskPropertyRE also matches keys with a letter that folds to an
+// ASCII one, such as ſ.
 func (f *taskFields) set(key, value string) bool {
 	i := slices.IndexFunc(taskProperties, func(p taskProperty) bool {
 		return strings.Contains(p.marks, key) ||
 			slices.ContainsFunc(strings.Split(p.keys, "|"), func(k string) bool { return strings.EqualFold(k, key) })
 	})
+	if i < 0 {
+		return false
+	}
 	p := &taskProperties[i]
 	if p.day == nil {
 		f.recurs = f.recurs || p.recurs && (value != "" || key == p.marks)

@@ -18,7 +18,8 @@ import (
 // or characters that are not text.
 func CheckText(text string) error {
 	switch {
-	case !utf8.ValidString(text): // the checks below need runes
+	case !utf8.ValidString(text):
+		return CheckValue(text)
 	case strings.Contains(text, "<!--"), strings.Contains(text, "-->"):
 		return errors.New("text contains a comment (<!-- -->); remove the comment")
 	case strings.Contains(text, markerWord):
