@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A preparedFilter is a prepared filter. It evaluates postings once, the
+// A preparedFilter is a [Filter] for one view. It evaluates postings once, the
 // conditions on a variant once for each variant, and the remaining conditions for
 // each record.
 type preparedFilter struct {

@@ -48,7 +48,7 @@ type Index struct {
 	dir string
 	opt Options
 
-	writing    sync.Mutex // serializes Apply, Confirm and Close
+	writing    sync.Mutex // held while the store is opened, changed or closed
 	retryAfter time.Time  // earliest time of the next attempt to open the store, guarded by writing
 
 	mu           sync.RWMutex // guards the following fields; never held while files are read
@@ -203,7 +203,7 @@ func (x *Index) snapshot() *table {
 }
 
 // Confirm records that every file has been compared with the index since
-// [Status.Epoch] was read. From then on, searches use only the index. Confirm
+// [Status.Epoch] was read. From then on, results are not degraded. Confirm
 // returns an error if the index has been opened again since, because every file
 // must then be compared again. Confirm waits until everything is on disk. If
 // that fails, Status reports the failure.

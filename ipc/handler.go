@@ -298,7 +298,7 @@ func (h *handler) logError(op string, err error) {
 	}
 }
 
-// A response is a response that can be sent only once.
+// A response is the answer to one request, which is sent once.
 type response struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -114,7 +114,7 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 	return written.ID, ticked, nil
 }
 
-// errChanged is the error of tick if the file has no box to tick: the user has
+// errChanged is the error of tickFile if the file has no box to tick: the user has
 // saved it since it was last read, or is saving it.
 var errChanged = errors.New("the file has changed since the last read")
 

@@ -106,16 +106,16 @@ func isResourceError(err error) bool {
 	return slices.ContainsFunc(causes, func(errno error) bool { return errors.Is(err, errno) })
 }
 
-// checkIdle returns why a file must not be changed now, or nil. foreign is the
+// checkIdle returns why a file must not be changed now, or nil. external is the
 // time of the last change by another program. Requested changes are always allowed.
-func (w *Writer) checkIdle(c *Change, foreign time.Time) error {
+func (w *Writer) checkIdle(c *Change, external time.Time) error {
 	if c.Requested {
 		return nil
 	}
 	if err := w.checkRate(c.Path); err != nil {
 		return err
 	}
-	if left := w.quietTime() - w.now().Sub(foreign); left > 0 && !c.Urgent {
+	if left := w.quietTime() - w.now().Sub(external); left > 0 && !c.Urgent {
 		return &WaitError{c.Path, "the file was changed a moment ago", left}
 	}
 	if sign := w.findEditor(c.Path); sign != "" {
@@ -154,8 +154,8 @@ func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
 }
 
 // lastExternalChange returns when another program last changed a file, disregarding this
-// writer's own version. If the times of the file lie in the future, changed
-// returns the first observation of its stamp instead. A clock that jumps
+// writer's own version. If the times of the file lie in the future, it is
+// the first observation of its stamp instead. A clock that jumps
 // therefore adds no more than the usual delay.
 func (w *Writer) lastExternalChange(old *source) time.Time {
 	w.mu.Lock()

@@ -233,7 +233,9 @@ func (w *Writer) decide(l *leftover) error {
 //	other version   missing  is reverted: the other version is put back
 //	other version   new      is reverted: the other version is put back
 //	other version   other    is reverted; a conflict copy has the former version
-//	missing         -        was made if the file shows it
+//	missing         -        a replacement was not made, unless the process was killed
+//	                         and the file has the new version; a creation was made
+//	                         if the file is there and no draft is
 func (w *Writer) resolve(l *leftover) (made bool, err error) {
 	r := &l.record
 	if r.To != "" {

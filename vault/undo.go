@@ -24,7 +24,7 @@ type UndoResult struct {
 }
 
 // Undo reverses the change with the given ID, or unique prefix of an ID, and
-// all changes of its group. The error is one of [Journal.Get], or a
+// all changes of its group. The error is one of [journal.Journal.Get], or a
 // [*ConflictError] if the change is already undone. The list contains the
 // result of each change, newest first.
 //

@@ -251,7 +251,7 @@ func (m writeOps) dayDir(c Call, day string) string {
 
 // checkText rejects texts from a caller that cannot be stored as plain text or
 // that contain a live credential.
-func (m writeOps) checkText(field string, texts ...string) error {
+func checkText(field string, texts ...string) error {
 	match := secrets.MatchingRule
 	if field == "session" || field == "contact_id" {
 		match = secrets.MatchingID
@@ -269,7 +269,7 @@ func (m writeOps) checkText(field string, texts ...string) error {
 
 // checkNamed rejects a text that is a credential because of the name in front of
 // it, such as password.
-func (m writeOps) checkNamed(field, name, text string) error {
+func checkNamed(field, name, text string) error {
 	if rule := secrets.MatchingRule(name + ": " + text); rule != "" {
 		return secretError(field, rule)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A binding is the function that implements an operation.
+// A binding has the function that implements an operation: do for one answer, stream for
+// many.
 type binding struct {
 	do     func(*Memory, context.Context, Call, any) (any, error)
 	stream func(*Memory, context.Context, Call, any, func(any) error) error

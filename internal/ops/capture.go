@@ -75,7 +75,7 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 		return nil, api.Errorf(api.Invalid, "bullets: got %d, want one to three", n).
 			WithHint("keep the most important bullets")
 	}
-	if err := cmp.Or(m.checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
+	if err := cmp.Or(checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return nil, err
 	}
 	var blocks []logBlock
@@ -263,7 +263,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("send only the " +
 			"end of the text")
 	}
-	if err := cmp.Or(m.checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
+	if err := cmp.Or(checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return nil, err
 	}
 	since := m.day(0)

@@ -34,7 +34,8 @@ func writeError(err error) *api.Error {
 		return e
 	}
 	given := err // by the change, without the path
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
+	path, isPath := errors.AsType[*fs.PathError](err)
+	if isPath {
 		given = path.Err
 	}
 	refused, isRefused := errors.AsType[*vault.RefusedError](err)
@@ -58,7 +59,6 @@ func writeError(err error) *api.Error {
 		return api.Errorf(api.Conflict, "%s", strings.TrimPrefix(given.Error(), memory.ErrUnwritable.Error()+": "))
 	}
 	// Not every caller may know where the memory and its journal are.
-	path, isPath := errors.AsType[*fs.PathError](err)
 	if isPath && filepath.IsAbs(path.Path) {
 		return api.Errorf(api.Unavailable, "cannot write: %v", path.Err).
 			WithHint("run `memwatchd status` for the reason, then retry")

@@ -119,7 +119,7 @@ func (m writeOps) checkItem(item *api.Item, source string) error {
 	if rule := secrets.MatchingRule(item.Value); rule != "" {
 		return secretError("value", rule)
 	}
-	return cmp.Or(m.checkText("key", item.Key), m.checkText("source", source), m.checkNamed("value", item.Key, item.Value))
+	return cmp.Or(checkText("key", item.Key), checkText("source", source), checkNamed("value", item.Key, item.Value))
 }
 
 // insertItem inserts the item into its file. Its time is later than that of every readable

@@ -114,4 +114,4 @@ func (m writeOps) mayJudge(v memory.Visibility, text string) bool {
 }
 
 // checkMergedText rejects a judge's text that cannot be stored in a file.
-func (m writeOps) checkMergedText(text string) error { return m.checkText("the merged text", text) }
+func (m writeOps) checkMergedText(text string) error { return checkText("the merged text", text) }

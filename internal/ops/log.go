@@ -313,7 +313,7 @@ func (m writeOps) logTime(clock, day string) (time.Time, error) {
 
 // checkLogText rejects a caller's text that cannot be added to a log.
 func (m writeOps) checkLogText(field, text string) error {
-	if err := m.checkText(field, text); err != nil {
+	if err := checkText(field, text); err != nil {
 		return err
 	}
 	switch text := memory.TrimText(text); {
@@ -333,7 +333,7 @@ func (m writeOps) checkOrigin(source string, evidence []string) error {
 			return api.Errorf(api.Invalid, "evidence: %q is not a path, a URL or an id", e)
 		}
 	}
-	return cmp.Or(m.checkText("evidence", evidence...), m.checkText("source", source))
+	return cmp.Or(checkText("evidence", evidence...), checkText("source", source))
 }
 
 // withTags appends to a text the tags that it does not have yet: to its line, or
@@ -342,7 +342,7 @@ func (m writeOps) withTags(text string, tags []string) (string, error) {
 	text = memory.TrimText(text)
 	for _, tag := range tags {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "#")
-		if err := m.checkText("tags", tag); err != nil {
+		if err := checkText("tags", tag); err != nil {
 			return "", err
 		}
 		tagged, ok := m.Layout.AddTag(text, tag)
@@ -400,7 +400,7 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 }
 
 func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
-	if err := cmp.Or(m.checkLogText("text", r.Text), m.checkText("topic", r.Topic),
+	if err := cmp.Or(m.checkLogText("text", r.Text), checkText("topic", r.Topic),
 		m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return b, err
 	}

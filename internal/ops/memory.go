@@ -305,7 +305,7 @@ func (m readOps) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq
 	}
 }
 
-// listFiles returns the files that [Memory.readableFiles] yields.
+// listFiles returns the files that [readOps.readableFiles] yields.
 func (m readOps) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*memory.Document) {
 	for doc := range m.readableFiles(c, keep) {
 		docs = append(docs, doc)

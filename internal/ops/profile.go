@@ -30,8 +30,8 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 		Title: oneLine(name), Text: oneLine(text),
 		Visibility: memory.ParseVisibility(b.Visibility), Evidence: b.Evidence,
 	}
-	if err := cmp.Or(m.checkLogText("name", name), m.checkLogText("text", text), m.checkText("source", b.Source),
-		m.checkText("evidence", b.Evidence...), m.checkNamed("text", name, text)); err != nil {
+	if err := cmp.Or(m.checkLogText("name", name), m.checkLogText("text", text), checkText("source", b.Source),
+		checkText("evidence", b.Evidence...), checkNamed("text", name, text)); err != nil {
 		return nil, err
 	}
 	dir, err := m.subjectDir(ctx, &c)

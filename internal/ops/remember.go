@@ -100,9 +100,9 @@ var (
 
 // checkLongTerm rejects items that do not belong in long-term memory.
 func (m writeOps) checkLongTerm(r *longTermEdit) error {
-	err := cmp.Or(m.checkLogText("text", r.Text), m.checkText("title", r.Title), m.checkText("section", r.Section),
-		m.checkText("session", r.Session), m.checkText("source", r.Source), m.checkText("evidence", r.Evidence...),
-		m.checkNamed("text", r.Title, r.Text))
+	err := cmp.Or(m.checkLogText("text", r.Text), checkText("title", r.Title), checkText("section", r.Section),
+		checkText("session", r.Session), checkText("source", r.Source), checkText("evidence", r.Evidence...),
+		checkNamed("text", r.Title, r.Text))
 	if err != nil {
 		return err
 	}

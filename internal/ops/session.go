@@ -129,9 +129,9 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case !c.View.Private():
 		return nil, api.Errorf(api.Forbidden, "draft: visibility: a private session requires a private context")
 	}
-	if err := cmp.Or(m.checkText("session", d.session), m.checkText("project", r.Project),
-		m.checkText("source", d.head.Source), m.checkText("channel", d.head.Channel),
-		m.checkText("contact_id", d.head.ContactID), m.checkText("contact_nickname", d.head.ContactNickname)); err != nil {
+	if err := cmp.Or(checkText("session", d.session), checkText("project", r.Project),
+		checkText("source", d.head.Source), checkText("channel", d.head.Channel),
+		checkText("contact_id", d.head.ContactID), checkText("contact_nickname", d.head.ContactNickname)); err != nil {
 		return nil, err
 	}
 	if d.head.ContactID == "" && d.head.ContactNickname != "" {
@@ -244,7 +244,7 @@ var errNoContact = api.Errorf(api.Invalid, "contact_id is missing").
 // omitReason returns the reason to leave a text out of a public file, or an empty
 // string. The error reports a text that is invalid in any file.
 func (m writeOps) omitReason(field, text string) (reason string, err error) {
-	err = m.checkText(field, text)
+	err = checkText(field, text)
 	switch e, _ := errors.AsType[*api.Error](err); {
 	case err == nil:
 		return "", nil
@@ -358,7 +358,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 // source, it is that of an earlier draft.
 func (m writeOps) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) memory.Author {
 	source := d.head.Source
-	if earlier := strings.TrimPrefix(doc.Front.Source, memory.PublicSource); m.checkText("source", earlier) == nil {
+	if earlier := strings.TrimPrefix(doc.Front.Source, memory.PublicSource); checkText("source", earlier) == nil {
 		source = cmp.Or(source, earlier)
 	}
 	return m.author(c, doc, source)
@@ -530,7 +530,7 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 	if len(given) > api.MaxValues {
 		return nil, api.Errorf(api.Invalid, "tags: %d elements, maximum %d", len(given), api.MaxValues)
 	}
-	if err := m.checkText("tags", given...); err != nil {
+	if err := checkText("tags", given...); err != nil {
 		return nil, err
 	}
 	for _, tag := range given {

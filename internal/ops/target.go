@@ -32,7 +32,7 @@ type writeTarget struct {
 //	public    private  name.private.md, of which the caller can read nothing
 //
 // Files with the numbers 2 to 9 follow, except for a private daily note or item.
-// The first file is used of which the caller can read all, as [Memory.editFile] checks.
+// The first file is used of which the caller can read all, as [writeOps.editFile] checks.
 // fresh is the content of a new file, and visibility its default visibility.
 func (m readOps) targets(c Call, usual, visibility string, private bool, fresh []byte) []writeTarget {
 	file := func(path, visibility string, unseen bool) writeTarget {

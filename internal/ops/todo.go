@@ -319,7 +319,7 @@ func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 	if err := m.checkLogText("text", text); err != nil {
 		return "", err
 	}
-	if err := m.checkText("source", r.Source); err != nil {
+	if err := checkText("source", r.Source); err != nil {
 		return "", err
 	}
 	due, err := m.parseDue(r.Due)

@@ -12,10 +12,6 @@ import (
 // maskWord is repeated to replace the letters and digits of a credential.
 const maskWord = "REDACTED"
 
-// minMaskLen is the minimum number of consecutive mask letters that count as a
-// mask and not as a word.
-const minMaskLen = minCard
-
 // Mask returns source with a mask in place of each credential, or source itself
 // if there is none. A mask has the length of the credential and replaces
 // letters and digits by letters and digits. The result therefore has the same
@@ -136,11 +132,11 @@ func CountMasks(text string) int {
 // escapes such as \n, and the beginnings of lines.
 const maskSeparator = `(?:[-_.=+/~: ]|(?:[\r\n]|\\[\x00-\x{10FFFF}])[^A-Za-z0-9\\]*)*`
 
-// longMask matches a mask of at least minMaskLen letters.
+// longMask matches a mask of at least 13 letters: shorter ones may be words.
 var longMask = lazyregexp.New("[R0]" + strings.ReplaceAll("EDACTEDREDAC", "", maskSeparator) +
 	"(?:" + strings.ReplaceAll("TEDREDAC", "", maskSeparator) + ")*")
 
-// countLongMasks returns the number of masks of at least minMaskLen letters.
+// countLongMasks returns the number of masks of at least 13 letters.
 func countLongMasks(text string) int {
 	if !strings.Contains(text, maskWord[1:4]) {
 		return 0

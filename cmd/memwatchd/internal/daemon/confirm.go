@@ -50,7 +50,7 @@ func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
 	}
 }
 
-// errUnreadable is returned by cover while part of the memory cannot be read.
+// errUnreadable is returned by confirmIndex while part of the memory cannot be read.
 var errUnreadable = errors.New("part of the memory cannot be read")
 
 // mayMissFiles reports whether unknown files may exist: the root is missing, or a
@@ -62,9 +62,9 @@ func (d *daemon) mayMissFiles() bool {
 }
 
 // confirmIndex waits until every file of the memory has been compared with the index,
-// and those of the folders as far as rootsWait permits, and confirms that. A scan must have been requested since the epoch was read. While part of
-// the memory cannot be read, confirmIndex confirms nothing and returns errUnreadable. The
-// order of the steps matters: see coverage in package index.
+// and those of the folders as far as rootsWait permits, and confirms that. A scan must have
+// been requested since the epoch was read. While part of the memory cannot be read,
+// confirmIndex confirms nothing and returns errUnreadable. The order of the steps matters: see completeness in package index.
 func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 	for wait := time.Second; ; wait = min(2*wait, maxRetryWait) {
 		if d.subjects.isIncomplete() {

@@ -24,7 +24,7 @@ package index
 //	confirm  every file has been compared since the epoch was read: complete,
 //	         unless the epoch has changed
 //
-// The daemon's side is daemon.cover. It reads the epoch, then requests a scan,
+// The daemon's side is daemon.confirmIndex. It reads the epoch, then requests a scan,
 // then waits for the barrier, then declares the owners known, then confirms
 // unless something is unread. A reload starts from the beginning with a new
 // index and unknown owners. A request waits for the barrier, then reads whether

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// If one file is written back [Writer.MaxChangesPerMinute] times within rateWindow, further
-// write-backs are refused for ratePause.
+// If memwatchd changes one file [Writer.MaxChangesPerMinute] times by itself within
+// rateWindow, further automatic changes are refused for ratePause.
 const (
 	rateWindow = time.Minute
 	ratePause  = time.Hour
 )
 
-// A rate is the recent write-backs of a file.
+// A rate is the recent automatic changes of a file.
 type rate struct {
 	times []time.Time // within rateWindow
 	until time.Time   // when writing is allowed again
@@ -44,7 +44,7 @@ func (w *Writer) checkRate(path string) error {
 		fmt.Sprintf("memwatchd changed the file too often within a minute, possibly because another program reverts the changes; writing is paused until %s; run `memwatchd journal` to list the changes", r.until.Format(time.TimeOnly))}
 }
 
-// countWrite counts a write-back of the file at path.
+// countWrite counts an automatic change of the file at path.
 func (w *Writer) countWrite(path string) {
 	now := w.now()
 	w.mu.Lock()
