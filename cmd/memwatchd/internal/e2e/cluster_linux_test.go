@@ -73,15 +73,6 @@ func (m *machine) mustPush(step string) (published, missing, extra int) {
 	return a.Published, a.Missing, a.Extra
 }
 
-// finds returns the machines and texts of the hits of a query.
-func (m *machine) finds(query string) (list []string) {
-	m.t.Helper()
-	for _, h := range m.search(sharer, query, nil).Hits {
-		list = append(list, strings.SplitN(h.Path, ":", 2)[0]+" "+strings.TrimSpace(h.Text))
-	}
-	return list
-}
-
 // sharedFile returns a file with entries, public or private.
 func sharedFile(public bool, entries ...string) string {
 	visibility := "private_only"

@@ -70,7 +70,6 @@ func each(fn func(data []byte) []byte) func(*testing.T, ...string) {
 
 var (
 	shorter = each(func(b []byte) []byte { return b[:len(b)-1] })
-	empty   = each(func([]byte) []byte { return nil })
 	garbage = each(func([]byte) []byte { return []byte("garbage\n") })
 )
 
