@@ -262,7 +262,8 @@ type codec struct {
 
 // take removes the next n bytes, or all if there are fewer.
 func (c *codec) take(n int) []byte {
-	if c.bad = c.bad || n < 0 || n > len(c.b); c.bad {
+	c.bad = c.bad || n < 0 || n > len(c.b)
+	if c.bad {
 		c.b = nil
 		return nil
 	}
@@ -325,7 +326,8 @@ func (c *codec) string(v *string) {
 func list[T any](c *codec, l *[]T, size int) {
 	n := uint64(len(*l))
 	if number(c, &n); c.decodes {
-		if c.bad = c.bad || n > uint64(len(c.b)/size); c.bad {
+		c.bad = c.bad || n > uint64(len(c.b)/size)
+		if c.bad {
 			n = 0
 		}
 		*l = make([]T, n)

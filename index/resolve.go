@@ -79,7 +79,8 @@ func (r *LinkResolver) Resolve(ctx context.Context, from string, l *memory.Link)
 		}
 	}
 	for _, path := range l.FindNamed(from, same) {
-		if path = root.Path(path); r.Load(path) != nil {
+		path = root.Path(path)
+		if r.Load(path) != nil {
 			return path, nil
 		}
 	}

@@ -53,7 +53,8 @@ func TestWritten(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if x, err = Open(dir, Options{Source: s}); err != nil {
+	x, err = Open(dir, Options{Source: s})
+	if err != nil {
 		t.Fatal(err)
 	}
 	write("a.md", "- tea\n", day(12))

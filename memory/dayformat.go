@@ -45,7 +45,8 @@ func ParseDayFormat(folder, format string) (*DayFormat, error) {
 		return nil, fmt.Errorf("a format of days is longer than %d bytes or not text", maxDayFormat)
 	}
 	f, pattern := &DayFormat{}, "^"
-	if folder = strings.Trim(path.Clean("/"+folder), "/"); folder != "" {
+	folder = strings.Trim(path.Clean("/"+folder), "/")
+	if folder != "" {
 		pattern += regexp.QuoteMeta(folder) + "/"
 	}
 	for _, token := range dayTokenRE().FindAllString(format, -1) {

@@ -195,7 +195,8 @@ func (m *Merge) rewordItem(it *MergeItem, was, is *Mergeable, text string, refus
 func checkTasks(open, done string) error {
 	words := strings.Fields(open)
 	lost := slices.DeleteFunc(newWords(open, done), func(word string) bool { return len(words) > 2 && word == Fold(words[0]) })
-	if lost = append(lost, MissingWords(done, open)...); len(lost) > 0 {
+	lost = append(lost, MissingWords(done, open)...)
+	if len(lost) > 0 {
 		return fmt.Errorf("%q occurs in only one of two merged tasks", clipWord(lost[0]))
 	}
 	return nil
@@ -305,7 +306,8 @@ func exactWords(text string) (words []string) {
 		return unicode.IsSpace(r) || strings.ContainsRune("()<>[]{}\"'`|*;!", r) || isSpaceless(r) ||
 			r >= utf8.RuneSelf && unicode.IsPunct(r)
 	}) {
-		if word = strings.TrimLeft(strings.TrimRight(word, ends), "_"); exactRE().MatchString(word) {
+		word = strings.TrimLeft(strings.TrimRight(word, ends), "_")
+		if exactRE().MatchString(word) {
 			add(word)
 		}
 	}

@@ -281,7 +281,8 @@ func (w *Writer) resolve(l *leftover) (made bool, err error) {
 	if err := w.putBack(s, r.Temp, file); err != nil {
 		return false, err
 	}
-	if _, tempThere, err = w.findVersion(s.dir, r.Temp); err != nil || !tempThere {
+	_, tempThere, err = w.findVersion(s.dir, r.Temp)
+	if err != nil || !tempThere {
 		return false, err
 	}
 	return w.resolve(l) // the temporary file is now this writer's version, or a later save

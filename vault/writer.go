@@ -156,11 +156,12 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 // first; it may stop the move with an error but must not change the content.
 func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, error) {
 	c.Path, c.to = from, to
-	reason := ""
+	reason := w.Vault.Skips(to, false)
+	if reason != "" {
+		reason += ": excluded from memory"
+	}
 	if _, copied := memory.CopyOf(to); copied {
 		reason = "name of a conflict copy"
-	} else if reason = w.Vault.Skips(to, false); reason != "" {
-		reason += ": excluded from memory"
 	}
 	if reason != "" {
 		return Written{}, &RefusedError{from, fmt.Sprintf("cannot move to %s: %s", to, reason)}

@@ -30,7 +30,8 @@ func openText(r io.Reader) (text *bufio.Reader, first byte) {
 		text.Discard(3)
 	}
 	start, _ := text.Peek(64)
-	if start = bytes.TrimLeft(start, " \t\r\n"); len(start) > 0 {
+	start = bytes.TrimLeft(start, " \t\r\n")
+	if len(start) > 0 {
 		first = start[0]
 	}
 	return text, first

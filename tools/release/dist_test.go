@@ -177,7 +177,8 @@ func runImage(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manifest, err = platforms.IndexManifest(); err != nil {
+	manifest, err = platforms.IndexManifest()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range manifest.Manifests {

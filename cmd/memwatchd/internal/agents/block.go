@@ -113,7 +113,8 @@ type blockDoc struct {
 
 func (b block) read(data []byte) (d *blockDoc, err error) {
 	d = &blockDoc{}
-	if d.bom, d.text, err = splitBOM(data); err != nil {
+	d.bom, d.text, err = splitBOM(data)
+	if err != nil {
 		return nil, err
 	}
 	root, err := b.decode(d.text)
@@ -153,7 +154,8 @@ func (d *blockDoc) cut(value any, depth int) any {
 				d.commands = append(d.commands, commandOf(inner))
 				delete(v, key)
 			} else if depth == 0 {
-				if v[key] = d.cut(inner, depth+1); v[key] == nil && inner != nil {
+				v[key] = d.cut(inner, depth+1)
+				if v[key] == nil && inner != nil {
 					delete(v, key)
 				}
 			}

@@ -102,7 +102,8 @@ func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
 	if err == nil && c.flat {
 		var version step
-		if version, err = d.findMember(&d.root, "version"); err == nil && version.at < 0 {
+		version, err = d.findMember(&d.root, "version")
+		if err == nil && version.at < 0 {
 			err = d.addItem(&d.root, "version", 1)
 		}
 	}

@@ -96,7 +96,8 @@ func (d *documents) recordParsed(file *vault.File, doc *memory.Document, invalid
 	d.parsed = slices.Insert(slices.DeleteFunc(d.parsed, func(old parsedFile) bool { return old.doc == doc }), 0, k)
 	size := 0
 	for i, k := range d.parsed {
-		if size += k.size; i > 0 && size > cacheBytes {
+		size += k.size
+		if i > 0 && size > cacheBytes {
 			d.parsed = d.parsed[:i]
 			break
 		}

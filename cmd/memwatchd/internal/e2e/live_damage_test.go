@@ -24,7 +24,8 @@ func (l *live) segments() []string {
 	var names []string
 	l.until("the index is saved", func() bool {
 		var err error
-		if names, err = filepath.Glob(filepath.Join(l.store(), "store", "*.zap")); err != nil {
+		names, err = filepath.Glob(filepath.Join(l.store(), "store", "*.zap"))
+		if err != nil {
 			l.t.Fatal(err)
 		}
 		return len(names) > 0

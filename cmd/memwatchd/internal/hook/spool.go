@@ -106,7 +106,8 @@ func (s spool) waiting() (texts []string) {
 		for _, r := range requests {
 			first, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
 			for _, text := range append(r.Bullets, first) {
-				if text = memory.CleanLine(text); !seen[text] {
+				text = memory.CleanLine(text)
+				if !seen[text] {
 					seen[text] = true
 					texts = append(texts, text)
 				}

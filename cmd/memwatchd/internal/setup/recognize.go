@@ -83,7 +83,8 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 	}
 	isCopy := func(name string) bool { _, copied := memory.CopyOf(name); return copied }
 	r.copied = len(t.find("memory/*", isCopy))+len(t.find("*/memory/*", isCopy)) > 0
-	if r.empty = len(t.find("[^.]*", func(string) bool { return true })) == 0; r.empty {
+	r.empty = len(t.find("[^.]*", func(string) bool { return true })) == 0
+	if r.empty {
 		r.layouts = append(r.layouts, "an empty directory")
 	} else if r.layouts == nil {
 		r.layouts = []string{"notes"}

@@ -82,7 +82,8 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 		return cli.UsageError{Err: err}
 	}
 	if !c.NamesDir {
-		if g.Config.Dir, err = question("Directory of the memory", cli.RelativePath(c.Memory.Dir)); err != nil {
+		g.Config.Dir, err = question("Directory of the memory", cli.RelativePath(c.Memory.Dir))
+		if err != nil {
 			return err
 		}
 	}

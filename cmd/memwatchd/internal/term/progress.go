@@ -62,7 +62,8 @@ func remaining(done, left int, took time.Duration) time.Duration {
 func formatBar(done, total int, left time.Duration) string {
 	n := min(barWidth*done/max(total, 1), barWidth)
 	bar := fmt.Sprintf("indexing [%s%s] %d/%d", strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), done, total)
-	if left = left.Round(time.Second); left >= 2*time.Second {
+	left = left.Round(time.Second)
+	if left >= 2*time.Second {
 		bar += ", " + left.String() + " left"
 	}
 	return bar
