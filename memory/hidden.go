@@ -103,6 +103,9 @@ func isMarker(line []byte, c byte) bool {
 	return len(line) == size || c != '=' && line[size] == ' '
 }
 
+// markerWord is part of the markers of generated text.
+const markerWord = "memwatchd:generated"
+
 // The marker lines around text that memwatchd generated.
 const (
 	GeneratedOpen  = "<!-- " + markerWord + " -->"

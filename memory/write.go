@@ -81,9 +81,6 @@ func CheckForeign(text string) error {
 	return nil
 }
 
-// markerWord is part of the markers of generated text.
-const markerWord = "memwatchd:generated"
-
 // Line returns client-supplied text as one line of Markdown. Line breaks become
 // spaces, except after wide punctuation, which needs none. The line is escaped
 // so that it can only begin a paragraph, and does not end with a block id.
