@@ -22,9 +22,8 @@ func (s *search) compare(c, d candidate) int {
 		return cmp.Compare(c.superseded, d.superseded)
 	}
 	cp, dp := s.table.variantAt(c.variant), s.table.variantAt(d.variant)
-	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
 	return cmp.Or(cmp.Compare(dp.important.at(int(d.entry)), cp.important.at(int(c.entry))),
-		cmp.Compare(de.time, ce.time), s.inOrder(c.entryKey, d.entryKey))
+		cmp.Compare(s.timeOf(d.entryKey), s.timeOf(c.entryKey)), s.inOrder(c.entryKey, d.entryKey))
 }
 
 type counts struct {

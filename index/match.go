@@ -42,23 +42,32 @@ func (s *search) eachMatch(choose choice, yield func(candidate)) {
 		return
 	}
 	q := s.query
-	timed := func(c candidate) {
-		if s.entryAt(c.entryKey).time != noTime && !s.copied(c.variant) {
-			yield(c)
+	if q.Mode == Recent {
+		all := yield
+		yield = func(c candidate) {
+			if s.timeOf(c.entryKey) != noTime {
+				all(c)
+			}
 		}
 	}
 	switch {
 	case q.Mode == Overlap && q.All:
 		s.eachFiltered(yield)
-	case q.Mode == Recent && len(s.words.terms) > 0:
-		s.eachRanked(choose, timed)
 	case len(s.words.terms) > 0:
 		s.eachRanked(choose, yield)
 	case q.Text == "" || q.Mode == Recent:
-		// Without words, all entries with a time that pass the filter match,
-		// newest first.
-		s.eachFiltered(timed)
+		// Without words, all entries that pass the filter match, newest first, and those
+		// without a time last.
+		s.eachFiltered(yield)
 	}
+}
+
+// timeOf returns the time of an entry, or noTime if it has none but that of a copy.
+func (s *search) timeOf(k entryKey) int64 {
+	if s.copied(k.variant) {
+		return noTime
+	}
+	return s.entryAt(k).time
 }
 
 // manyFiles is the number of files that were copied, cloned or unpacked if they were
@@ -224,10 +233,10 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 		return overlapScore(q, s.weightOf(c.variant), e.time, s.table.variantAt(c.variant).important.at(int(c.entry)), hits,
 			len(s.words.terms))
 	case q.Mode == Recent || len(s.words.terms) == 0:
-		return float64(e.time) / 1e9, Why{}
+		return float64(s.timeOf(c.entryKey)) / 1e9, Why{}
 	}
 	date := c.score * (s.dateFactor(c.variant, e)*s.ownFactor(c.entryKey) - 1)
-	recency := (c.score + date) * tuning.recency * freshness(s.now, e.time)
+	recency := (c.score + date) * tuning.recency * freshness(s.now, s.timeOf(c.entryKey))
 	return c.score + date + recency, Why{Date: date, Recency: recency}
 }
 

@@ -139,4 +139,6 @@ func TestCopied(t *testing.T) {
 		check(memory.Public, q, "public.md")
 	}
 	check(memory.Public, since, "public.md")
+	all := Query{Filter: Filter{Path: "{private100,private101,later,dated}.md"}}
+	check(memory.Private, all, "later.md", "dated.md", "private100.md", "private101.md") // copies last
 }

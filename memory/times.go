@@ -335,11 +335,12 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 }
 
 // dateParts are texts of which every date contains one.
-var dateParts = strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 月 天 周 年 期")
+var dateParts = strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 天 周 年 期")
 
 // dateRE matches the dates of [writtenDate] in a text, and days relative to now.
 var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th)?`).Replace(strings.Join([]string{
 	`\b\d{4}-\d{2}(?:-\d{2})?\b`,
+	`\b(?:\d{1,2}\.\d{1,2}\.\d{4}|\d{4}/\d{1,2}/\d{1,2}|\d{4}\.\d{1,2}\.\d{1,2})\b`,
 	`\bDAY(?: of)? MONTH(?:,? \d{4})?\b`,
 	`\bMONTH DAY(?:,? \d{4})?\b`,
 	`\bMONTH,? \d{4}\b`,
@@ -386,6 +387,12 @@ var (
 // writtenDate returns the beginning of a date and its unit: day, month or year, or ""
 // if s is no date.
 func writtenDate(s string, now time.Time) (t time.Time, unit string) {
+	for _, layout := range [...]string{"2.1.2006", "2006/1/2", "2006.1.2"} {
+		t, err := time.ParseInLocation(layout, strings.TrimSpace(s), now.Location())
+		if err == nil {
+			return t, "day"
+		}
+	}
 	s = strings.TrimSpace(dateMarks.Replace(ordinalRE().ReplaceAllString(s, "$1") + " "))
 	for _, layout := range writtenLayouts {
 		t, err := time.ParseInLocation(layout, s, now.Location())

@@ -85,7 +85,9 @@ func TestNamedPeriods(t *testing.T) {
 		"what did I do last week, and 3 days ago":      {"2026-01-26/2026-02-01", "2026-02-03/2026-02-03"},
 		"last Friday, a week and a year":               {"2026-01-30/2026-01-30"},
 		"上周和去年":                                        {"2026-01-26/2026-02-01", "2025-01-01/2025-12-31"},
-		"":                                             nil,
+		"9.2.2025 and 2025/2/9":                        {"2025-02-09/2025-02-09", "2025-02-09/2025-02-09"},
+		"in 2025.02.09, version 1.2.3, 31.2.2025":      {"2025-02-09/2025-02-09"},
+		"": nil,
 	} {
 		var got []string
 		for _, p := range NamedPeriods(text, now) {
