@@ -142,7 +142,7 @@ func TestOpenForWriting(t *testing.T) {
 			t.Errorf("%v; it waits for %v", err, wait.For)
 		}
 	}
-	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "open for writing") {
+	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); !errors.Is(err, ErrBusy) || !errors.Is(err, ErrOpen) {
 		t.Error(err)
 	}
 	if s := w.Status(); s.LostRaces != 0 {

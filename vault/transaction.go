@@ -125,7 +125,7 @@ func (t *transaction) read(ctx context.Context) (err error) {
 		err = errConcurrentSave
 	case err != nil:
 	case old.Unstable:
-		err = errOpen
+		err = ErrOpen
 	case old.Stamp != stampOf(&old.stat):
 		err = errConcurrentSave
 	}
@@ -440,11 +440,11 @@ func (t *transaction) displace(target *dirEntry, what string, do func() error) e
 var ExchangeLeaseTime = 300 * time.Millisecond
 
 // leaseSource takes a read lease on an open file. It returns nil where leases are
-// unavailable, and errOpen if a program has the file open for writing.
+// unavailable, and ErrOpen if a program has the file open for writing.
 func (w *Writer) leaseSource(fd int) (*lease, error) {
 	l, err := w.Vault.leaseFile(fd, ExchangeLeaseTime)
 	if errors.Is(err, errWriter) {
-		return nil, errOpen
+		return nil, ErrOpen
 	}
 	if err != nil {
 		return nil, nil

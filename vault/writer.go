@@ -106,13 +106,9 @@ type ownVersion struct {
 	external time.Time // when another program last changed the file before; zero if unknown
 }
 
-var (
-	// errConcurrentSave reports that another program just saved the file. The attempt
-	// left no trace.
-	errConcurrentSave = errors.New("another program is saving the file")
-	// errOpen reports that a program may save the file at any time.
-	errOpen = fmt.Errorf("%w: open for writing", errConcurrentSave)
-)
+// errConcurrentSave reports that another program just saved the file. The attempt left
+// no trace.
+var errConcurrentSave = errors.New("another program is saving the file")
 
 // Write makes a change. On success the change is complete, in the journal, and
 // durable on disk. On error nothing has changed.
@@ -217,7 +213,7 @@ func (w *Writer) writeWithRetry(ctx context.Context, c *Change) (Written, error)
 		if !errors.Is(err, errConcurrentSave) {
 			return written, err
 		}
-		if !errors.Is(err, errOpen) {
+		if !errors.Is(err, ErrOpen) {
 			w.countLostRace(c.Path)
 		}
 		if !c.Requested {
@@ -455,6 +451,9 @@ type Written struct {
 var (
 	// ErrBusy reports that other programs saved the file during each attempt.
 	ErrBusy = errors.New("file keeps changing")
+	// ErrOpen reports, together with ErrBusy, that a program has the file open for
+	// writing and may save it at any time.
+	ErrOpen = fmt.Errorf("%w: open for writing", errConcurrentSave)
 	// ErrRemove, returned by [Change.Edit], requests removal of the file.
 	ErrRemove = errors.New("the file is to be removed")
 	// ErrOff reports that automatic changes are turned off.

@@ -46,6 +46,9 @@ func writeError(err error) *api.Error {
 			WithHint("keep or delete whole lines with a redaction, or remove their entry with `forget`")
 	case errors.Is(err, memory.ErrText):
 		return api.Errorf(api.Invalid, "%v", given)
+	case errors.Is(err, vault.ErrOpen):
+		return api.Errorf(api.Busy, "another program has the file open for writing").
+			WithHint("close the file there, or retry later")
 	case errors.Is(err, vault.ErrBusy):
 		return api.Errorf(api.Busy, "the file keeps changing: other programs save the file repeatedly").
 			WithHint("get the file again, then retry later")
