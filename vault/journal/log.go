@@ -227,6 +227,9 @@ func (l *fileLog) flush(above int64) error {
 	if err == nil {
 		err = os.WriteFile(l.path(), nil, 0o600)
 	}
+	if err == nil {
+		err = syncPath(l.path()) // forgotten text must not come back after a power failure
+	}
 	if err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
