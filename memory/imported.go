@@ -99,8 +99,8 @@ func (r *Imported) id() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// plainTag matches a tag that YAML and Markdown do not change.
-var plainTag = lazyregexp.New(`^[\pL\pN][\pL\pN_/:.-]*$`)
+// plainTag matches a tag that can stand in a list of tags in frontmatter.
+var plainTag = lazyregexp.New(`^[^\pC\pZ<>][^\pC<>]*$`)
 
 const maxSlug = 60
 

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,27 @@ func TestImportedMarkdown(t *testing.T) {
 		}
 		if r.StateIn(l, file, file) != ImportSame {
 			t.Errorf("%q: the file is not recognized\n%s", text, file)
+		}
+	}
+}
+
+// TestImportedTags checks that every tag of a record can be read again, and that tags with
+// structure of Markdown do no harm.
+func TestImportedTags(t *testing.T) {
+	l := &Layout{}
+	r := conversation("a")
+	tags := []string{"ok", "c++", "c#", "work stuff", "a, b", `say "x"`, "x: y", "true", "12", "[br]", "{a}", "née", "- c", "日本 語"}
+	r.Tags = tags
+	got := l.Parse("imports/a.md", fileOf(l, r), Meta{}).Front.Tags
+	if !slices.Equal(got, tags) {
+		t.Errorf("tags %q, want %q", got, tags)
+	}
+	for _, text := range hostileTexts {
+		r.Tags = []string{text, "ok"}
+		d := l.Parse("imports/a.md", fileOf(l, r), Meta{})
+		if d.Unsound || !slices.Contains(d.Front.Tags, "ok") ||
+			slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility != PrivateOnly }) {
+			t.Errorf("%q: %v, tags %q", text, d.Problems, d.Front.Tags)
 		}
 	}
 }
