@@ -41,17 +41,22 @@ type commit struct {
 // manyFiles is the number of changed files from which a checkout may be the reason.
 const manyFiles = 50
 
-// expect makes the next call of written list the commits again, if many files below a
-// vault have changed and git has run since.
+// expect lists the commits again, if many files below a vault have changed and git has run
+// since. Other calls use the earlier list meanwhile.
 func (t *fileTimes) expect(v *vault.Vault, changed int) {
 	if changed < manyFiles {
 		return
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if vault.GitChanged(v.Dir, t.vaults[v].at) {
-		delete(t.vaults, v)
+	listed, ok := t.vaults[v]
+	t.mu.Unlock()
+	if !ok || !vault.GitChanged(v.Dir, listed.at) {
+		return
 	}
+	listed = commits{time.Now(), readCommits(v.Dir)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.vaults[v] = listed
 }
 
 // written returns when the content of a file below a vault was written.
