@@ -57,13 +57,17 @@ func (p *docParser) checkKeys() {
 		untrusted bool
 	}
 	earlier := map[name]*Entry{}
+	heading, below := -2, false // the last heading, and whether summaries are below it
 	for i := range p.d.Entries {
 		e := &p.d.Entries[i]
-		if e.Block == Item && len(e.Evidence) == 0 && e.inSummaries() {
+		if e.Heading != heading {
+			heading, below = e.Heading, e.inSummaries()
+		}
+		if e.Block == Item && below && len(e.Evidence) == 0 {
 			p.addProblem("summary_unproven", e.Line,
 				"the summary has no evidence and counts as an item; add <!-- evidence=PATH -->")
 		}
-		if e.Block != Item || e.Title == "" || e.IsSummary() {
+		if e.Block != Item || e.Title == "" || below && len(e.Evidence) > 0 {
 			continue
 		}
 		n := name{e.Title, e.Partition, e.Author().Untrusted(View{})}
