@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -20,6 +21,7 @@ type builder struct {
 	numbers map[string]int32 // indexes in terms, by key
 	key     []byte
 	keys    strings.Builder // memory of the keys
+	input   []byte          // of a hash
 	embeds  bool            // entries have keys; see [Options.Texts]
 }
 
@@ -27,7 +29,10 @@ func newBuilder() *builder {
 	return &builder{analyzer: newAnalyzer(), numbers: make(map[string]int32)}
 }
 
-func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte) (*file, []*block) {
+// buildFile returns the record of a file and its blocks. If the content differs from that
+// of the record before, which may be nil, blocks with the same entries as in that record
+// are not built: their numbers are those of the record.
+func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte, before *file) (*file, []*block) {
 	f := &file{
 		path:    doc.Place.Path,
 		stamp:   stamp,
@@ -44,12 +49,18 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 		[]string{f.path, f.name, f.session, f.contact, doc.Front.SubjectID, f.owner, doc.Partition.Owner},
 		func(s string) bool { return secrets.Find(s) != nil })
 	w := fileWriter{builder: b, file: f}
+	if before != nil && before.hash != hash && !before.truncated {
+		w.before = before
+	}
 	w.writeDocument(doc, sumOf(hash))
 	if excerpt := doc.Excerpt(); excerpt != nil {
 		w.writeDocument(excerpt, sumOf(sha256.Sum256(excerpt.Source)))
 		if excerpt.Front.Present {
 			f.lastFront = 1
 		}
+	}
+	if w.before != nil && slices.ContainsFunc(f.variants, func(v *variant) bool { return v.terms > maxFileTerms }) {
+		return b.buildFile(doc, stamp, hash, nil)
 	}
 	return f, w.blocks
 }
@@ -65,8 +76,9 @@ const (
 
 type fileWriter struct {
 	*builder
-	known   map[string]struct{} // distinct terms of the variant, nil for a short text
+	known   map[string]struct{} // distinct terms of the variant, nil for a short text or if blocks are reused
 	file    *file
+	before  *file    // record whose blocks may be reused, nil for none
 	blocks  []*block // in order; the first one starts the file
 	variant *variant // last variant
 	open    *block   // last block
@@ -75,36 +87,80 @@ type fileWriter struct {
 
 // writeDocument writes a variant: the whole file or its excerpt.
 func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
-	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc)}
-	w.file.variants = append(w.file.variants, w.variant)
+	v := &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc)}
+	w.variant = v
+	w.file.variants = append(w.file.variants, v)
+	last, _ := slotOf(len(doc.Entries) - 1)
+	v.blocks, v.parts = make([]uint32, last+1), make([]part, last+1)
+	for n := range v.parts {
+		v.parts[n].sum = w.sumOf(entriesIn(doc, n))
+	}
+	before := w.reusable()
 	w.known = nil
-	if len(doc.Source) >= minCounted {
+	if before != nil {
+		v.terms = before.terms
+	} else if len(doc.Source) >= minCounted {
 		w.known = make(map[string]struct{})
 	}
-	w.newBlock()
-	w.writeHead(doc)
-	for i := range doc.Entries {
-		w.writeEntry(doc, i)
-		if w.embeds && !w.file.secret {
-			_, key := embeddedText(doc, &doc.Entries[i])
-			w.variant.keys.set(i, len(doc.Entries), key)
+	for n := range v.blocks {
+		if n > 0 && before.has(n, v.parts[n].sum) {
+			w.reuseBlock(doc, n, before)
+		} else {
+			w.writeBlock(doc, n)
 		}
 	}
-	w.closeBlock()
-}
-
-func (w *fileWriter) newBlock() {
-	b := &block{
-		variant: len(w.file.variants) - 1,
-		nth:     len(w.variant.blocks),
-		prefix:  prefixOf(w.variant.partition),
+	if w.known != nil {
+		v.terms = len(w.known)
 	}
-	w.variant.blocks = append(w.variant.blocks, 0) // placeholder; the table assigns the number
-	w.blocks = append(w.blocks, b)
-	w.open = b
 }
 
-func (w *fileWriter) closeBlock() {
+// reusable returns the variant in the record before from which most blocks of the open
+// variant can be reused, or nil.
+func (w *fileWriter) reusable() *variant {
+	nth := len(w.file.variants) - 1
+	if w.before == nil || nth >= len(w.before.variants) {
+		return nil
+	}
+	v, equal := w.before.variants[nth], 0
+	for n, p := range w.variant.parts {
+		if v.has(n, p.sum) {
+			equal++
+		}
+	}
+	if v.partition != w.variant.partition || 2*equal < len(w.variant.parts) {
+		return nil
+	}
+	return v
+}
+
+// reuseBlock adds the n-th block from a record.
+func (w *fileWriter) reuseBlock(doc *memory.Document, n int, before *variant) {
+	v := w.variant
+	v.blocks[n], v.parts[n] = before.blocks[n], before.parts[n]
+	v.length += v.parts[n].length
+	for range entriesIn(doc, n) {
+		was := before.entries[len(v.entries)]
+		w.addEntry(doc, entry{dup: was.dup, length: was.length, flags: was.flags & (flagQuestion | flagTimed)})
+	}
+}
+
+// writeBlock builds the n-th block.
+func (w *fileWriter) writeBlock(doc *memory.Document, n int) {
+	v := w.variant
+	v.blocks[n] = noBlock
+	w.open = &block{variant: len(w.file.variants) - 1, nth: n, prefix: prefixOf(v.partition)}
+	w.blocks = append(w.blocks, w.open)
+	before := v.length
+	if n == 0 {
+		w.writeHead(doc)
+	}
+	for range entriesIn(doc, n) {
+		w.writeEntry(doc)
+	}
+	v.parts[n].length = v.length - before
+	if w.known == nil {
+		v.terms += len(w.terms)
+	}
 	w.open.setTerms(w.terms)
 	if len(w.terms) > 1<<13 { // the block of a large entry
 		w.builder.terms, w.numbers = nil, make(map[string]int32)
@@ -144,13 +200,11 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 // frontmatter would be quadratic in its length.
 const maxParent = 200
 
-func (w *fileWriter) writeEntry(doc *memory.Document, n int) {
+// writeEntry writes the next entry to the open block.
+func (w *fileWriter) writeEntry(doc *memory.Document) {
+	n := len(w.variant.entries)
 	e := &doc.Entries[n]
 	_, slot := slotOf(n)
-	if slot == 0 {
-		w.closeBlock()
-		w.newBlock()
-	}
 	w.timed = false
 	length := w.countTokens(e.Text, slot)
 	w.countTokens(e.Title, slot)
@@ -192,11 +246,22 @@ func (w *fileWriter) writeEntry(doc *memory.Document, n int) {
 		w.markTerm(kindID, e.ID, slot)
 	}
 
-	rec := entry{
-		dup:    dupOf(e.Norm),
-		time:   noTime,
-		length: uint16(min(length, 1<<16-1)),
+	rec := entry{dup: dupOf(e.Norm), length: uint16(min(length, 1<<16-1))}
+	if endsWithQuestion(e.Text) {
+		rec.flags |= flagQuestion
 	}
+	if w.timed {
+		rec.flags |= flagTimed
+	}
+	w.addEntry(doc, rec)
+}
+
+// addEntry adds the record of the next entry, in which only what depends on its terms is
+// set.
+func (w *fileWriter) addEntry(doc *memory.Document, rec entry) {
+	n := len(w.variant.entries)
+	e := &doc.Entries[n]
+	rec.time = noTime
 	if !e.Time.IsZero() {
 		rec.time = e.Time.UnixNano()
 	}
@@ -207,14 +272,36 @@ func (w *fileWriter) writeEntry(doc *memory.Document, n int) {
 			rec.flags |= flagDone
 		}
 	}
-	if endsWithQuestion(e.Text) {
-		rec.flags |= flagQuestion
-	}
-	if w.timed {
-		rec.flags |= flagTimed
-	}
 	w.variant.entries = append(w.variant.entries, rec)
 	w.variant.important.set(n, cap(w.variant.entries), e.Importance)
+	if w.embeds && !w.file.secret {
+		_, key := embeddedText(doc, e)
+		w.variant.keys.set(n, cap(w.variant.entries), key)
+	}
+}
+
+// sumOf returns a hash of all that writeEntry reads of entries.
+func (b *builder) sumOf(entries []memory.Entry) uint64 {
+	in := b.input[:0]
+	add := func(texts ...string) {
+		in = binary.AppendUvarint(in, uint64(len(texts)))
+		for _, s := range texts {
+			in = append(binary.AppendUvarint(in, uint64(len(s))), s...)
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		add(e.Text, e.Norm, e.Title, e.Type, strconv.FormatBool(e.Given), e.ID)
+		add(e.Sections...)
+		add(e.Tags...)
+		add() // then the links
+		for _, l := range e.Links {
+			add(l.Paths...)
+			add(l.Name)
+		}
+	}
+	b.input = in
+	return sumOf(sha256.Sum256(in))
 }
 
 // headingsOf returns the headings above an entry. The title and the description in the

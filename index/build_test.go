@@ -1,8 +1,11 @@
 package index
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +27,7 @@ func TestTooManyTerms(t *testing.T) {
 	const public = "- snork\n"
 	layout := &memory.Layout{Sessions: memory.PublicOK}
 	build := func(text string) (*file, []*block) {
-		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), memory.Stamp{}, [32]byte{})
+		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), memory.Stamp{}, [32]byte{}, nil)
 	}
 	has := func(blocks []*block, variant int, word string) bool {
 		for _, b := range blocks {
@@ -54,11 +57,77 @@ func TestTooManyTerms(t *testing.T) {
 			t.Errorf("block %d differs the second time", i)
 		}
 	}
+	if err := newTable().assignBlocks(f); err != nil {
+		t.Fatal(err)
+	}
 	back, err := unmarshalFile(f.marshal())
 	if err != nil || !back.truncated {
 		t.Errorf("the record loses that the file is truncated: %v", err)
 	}
 	if f, _ := build(public); f.truncated {
 		t.Error("a small file is truncated")
+	}
+}
+
+// TestReusedBlocks checks that a changed file is indexed the same way whether or not its
+// blocks come from the record before.
+func TestReusedBlocks(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	layout := &memory.Layout{Sessions: memory.PublicOK}
+	line := func() string {
+		text := fmt.Sprintf("- **k%d**: word%d #tag%d [to](n%d.md)?", random.IntN(9), random.IntN(300), random.IntN(9), random.IntN(9))
+		return text[:len(text)-random.IntN(2)] +
+			[]string{"", "", " <!-- visibility=private_only -->", " <!-- id=i importance=0.5 -->"}[random.IntN(4)] + "\n"
+	}
+	lines := []string{"---\ntitle: a\n---\n\n"}
+	for range 150 {
+		lines = append(lines, line())
+	}
+	table := newTable()
+	built := map[uint32]*block{} // by number
+	var before *file
+	reused := 0
+	for round := range 300 {
+		text := []byte(strings.Join(lines, ""))
+		doc := layout.Parse("2026-02-04/a.md", text, memory.Meta{})
+		f, blocks := newBuilder().buildFile(doc, memory.Stamp{}, sha256.Sum256(text), before)
+		fresh, all := newBuilder().buildFile(doc, memory.Stamp{}, sha256.Sum256(text), nil)
+		reused += len(all) - len(blocks)
+		if err := table.assignBlocks(f); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks {
+			built[f.variants[b.variant].blocks[b.nth]] = b
+		}
+		for _, b := range all {
+			got := built[f.variants[b.variant].blocks[b.nth]]
+			if got == nil || got.prefix != b.prefix || !reflect.DeepEqual(got.terms, b.terms) {
+				t.Fatalf("round %d: block %d of variant %d differs", round, b.nth, b.variant)
+			}
+		}
+		for i, v := range f.variants {
+			if w := fresh.variants[i]; !reflect.DeepEqual(v.entries, w.entries) || v.length != w.length || v.terms < w.terms ||
+				!slices.Equal(v.important, w.important) {
+				t.Fatalf("round %d: the record of variant %d differs", round, i)
+			}
+		}
+		if before != nil {
+			table.removeFile(before, f)
+		}
+		table.addFile(f)
+		before = f
+		switch i := 1 + random.IntN(len(lines)-1); random.IntN(4) {
+		case 0:
+			lines = append(lines, line())
+		case 1:
+			lines = slices.Insert(lines, i, line())
+		case 2:
+			lines = slices.Delete(lines, i, i+1)
+		default:
+			lines[i] = line()
+		}
+	}
+	if reused < 1000 {
+		t.Errorf("%d blocks were reused", reused)
 	}
 }

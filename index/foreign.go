@@ -46,7 +46,7 @@ func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*mem
 	read := make(map[*file]*memory.Document, len(docs))
 	var all []bleve.Document
 	for _, doc := range docs {
-		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{})
+		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{}, nil)
 		if err := t.assignBlocks(f); err != nil {
 			return res, err
 		}

@@ -76,13 +76,13 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
-	files, blocks, err := x.buildUpdates(ctx, updates)
-	if err != nil {
-		return err
-	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if err := x.ensureOpen(); err != nil {
+		return err
+	}
+	files, blocks, err := x.buildUpdates(ctx, updates)
+	if err != nil {
 		return err
 	}
 	if err := x.writeUpdates(updates, files, blocks); err != nil {
@@ -117,8 +117,9 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 					return err
 				}
 				if u := &updates[i]; u.Doc != nil {
-					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash)
-					files[i].setWritten(known.files.get(u.Path))
+					before := known.files.get(u.Path)
+					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash, before)
+					files[i].setWritten(before)
 				}
 			}
 		})
@@ -167,15 +168,12 @@ func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block)
 		if last[u.Path] != i {
 			continue
 		}
-		if old := next.files.get(u.Path); old != nil {
-			for _, p := range old.variants {
-				for _, n := range p.blocks {
-					gone = append(gone, blockID(n))
-				}
-			}
-			next.removeFile(old)
-		}
 		f := files[i]
+		if old := next.files.get(u.Path); old != nil {
+			for _, n := range next.removeFile(old, f) {
+				gone = append(gone, blockID(n))
+			}
+		}
 		if f == nil {
 			continue
 		}

@@ -49,8 +49,23 @@ type variant struct {
 	links     links
 	keys      sparse[TextKey] // of the embedded text of each entry, zero for none
 
-	file   *file  // not stored
-	number uint32 // in the table; not stored
+	// The following fields are not stored.
+	file   *file
+	number uint32 // in the table
+	parts  []part // of the blocks; nil after a restart
+	terms  int    // upper bound of the distinct terms
+}
+
+// A part is the contribution of a block to its variant.
+type part struct {
+	sum    uint64 // hash of its entries
+	length uint32 // tokens of its slots
+}
+
+// has reports whether the n-th block of a variant, which may be nil, is known to be that of
+// entries with the hash sum.
+func (p *variant) has(n int, sum uint64) bool {
+	return p != nil && n < len(p.parts) && p.parts[n].sum == sum
 }
 
 type entry struct {
@@ -97,6 +112,12 @@ const (
 	flagKey                          // has an embedded text; stored only
 	flagSame                         // has the time of the entry before; stored only
 )
+
+// entriesIn returns the entries of the n-th block of a document.
+func entriesIn(doc *memory.Document, n int) []memory.Entry {
+	first, end := max(0, entryOfSlot(n, 0)), min(len(doc.Entries), entryOfSlot(n+1, 0))
+	return doc.Entries[first:end]
+}
 
 // entryOfSlot returns the index in the entries of the variant for slot s of block
 // b, or -1 for the head of the file.

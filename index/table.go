@@ -78,8 +78,11 @@ func spanOf(p *variant) span {
 	return r
 }
 
-// noVariant is the variant of an unused block.
-const noVariant = math.MaxUint32
+// noVariant is the variant of an unused block, and noBlock the number of a new one.
+const (
+	noVariant = math.MaxUint32
+	noBlock   = math.MaxUint32
+)
 
 // maxBlocks bounds the index, and the memory that a damaged record can request.
 const maxBlocks = 1 << 26
@@ -139,15 +142,19 @@ func prefixOf(p memory.Partition) string {
 	return string(append(hash[:16], partitionKind(p)))
 }
 
+// assignBlocks gives the new blocks of a file numbers that no block in the table has.
 func (t *table) assignBlocks(f *file) error {
 	for _, p := range f.variants {
-		for i := range p.blocks {
+		for i, n := range p.blocks {
+			if n != noBlock {
+				continue
+			}
 			if k := len(t.freeBlocks); k > 0 {
 				p.blocks[i] = t.freeBlocks[k-1]
 				t.freeBlocks = t.freeBlocks[:k-1]
 				continue
 			}
-			n := t.blocks.length
+			n = t.blocks.length
 			if n >= purgeBlock {
 				return fmt.Errorf("index %s: more than %d blocks", f.path, maxBlocks)
 			}
@@ -187,17 +194,29 @@ func (t *table) addFile(f *file) {
 	t.countFile(f, 1)
 }
 
-func (t *table) removeFile(f *file) {
+// removeFile removes a file and returns the numbers of its blocks that its next record,
+// which may be nil, does not reuse.
+func (t *table) removeFile(f, next *file) (gone []uint32) {
 	t.countFile(f, -1)
 	t.files.delete(t.edition, f.path)
-	for _, p := range f.variants {
+	for v, p := range f.variants {
 		t.variants.set(t.edition, p.number, nil)
 		t.freeVariants = append(t.freeVariants, p.number)
-		for _, n := range p.blocks {
-			t.blocks.set(t.edition, n, ref{variant: noVariant})
-			t.freeBlocks = append(t.freeBlocks, n)
+		for i, n := range p.blocks {
+			if !next.reuses(v, i, n) {
+				t.blocks.set(t.edition, n, ref{variant: noVariant})
+				gone = append(gone, n)
+			}
 		}
 	}
+	t.freeBlocks = append(t.freeBlocks, gone...)
+	return gone
+}
+
+// reuses reports whether the file, which may be nil, has the i-th block of the variant v
+// from the record before, where it has the number n.
+func (f *file) reuses(v, i int, n uint32) bool {
+	return f != nil && v < len(f.variants) && i < len(f.variants[v].blocks) && f.variants[v].blocks[i] == n
 }
 
 func (t *table) countFile(f *file, sign int) {
