@@ -24,21 +24,14 @@ import (
 )
 
 // A severity ranks a finding.
-type severity int
+type severity string
 
 const (
-	passed  severity = iota
-	note             // for information
-	warning          // may lead to a problem
-	problem          // keeps the memory from working
+	passed  severity = "ok"
+	note    severity = "note"    // for information
+	warning severity = "warning" // may lead to a problem
+	problem severity = "problem" // keeps the memory from working
 )
-
-var severityNames = [...]string{"ok", "note", "warning", "problem"}
-
-func (m severity) String() string { return severityNames[m] }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (m severity) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // A finding is one result of an inspection. It contains no text of memory.
 type finding struct {
@@ -66,47 +59,34 @@ func (l findings) orPassed(format string, args ...any) findings {
 	return l
 }
 
-// An inspection examines one subject. It may run longer than the caller waits.
+// An inspection examines one subject.
 type inspection struct {
 	group, name string
 	configured  bool // it needs a valid configuration
 	inspect     func(*examination) findings
 }
 
-// The groups in the order of the output.
-const (
-	daemonGroup  = "Daemon"
-	configGroup  = "Configuration"
-	memoryGroup  = "Memory directory"
-	installGroup = "Installation"
-)
-
-// inspections lists all inspections in the order of the output.
+// inspections lists all inspections in the order of the output, those of a group together.
 var inspections = []inspection{
-	{daemonGroup, "process", false, inspectProcess},
-	{daemonGroup, "status", false, inspectStatus},
-	{daemonGroup, "check", false, inspectCheck},
-	{daemonGroup, "locks", true, inspectLocks},
-	{configGroup, "configuration", false, inspectConfig},
-	{configGroup, "in effect", true, inspectLoadedConfig},
-	{memoryGroup, "directory", true, inspectDirectory},
-	{installGroup, "program", false, inspectProgram},
-	{installGroup, "service", true, inspectService},
-	{installGroup, "agents", false, inspectAgents},
+	{"Daemon", "process", false, inspectProcess},
+	{"Daemon", "status", false, inspectStatus},
+	{"Daemon", "check", false, inspectCheck},
+	{"Daemon", "locks", true, inspectLocks},
+	{"Configuration", "configuration", false, inspectConfig},
+	{"Memory directory", "directory", true, inspectDirectory},
+	{"Installation", "program", false, inspectProgram},
+	{"Installation", "agents", false, inspectAgents},
 }
 
-// Time limits of requests to the daemon and of each inspection.
+// Time limits of requests to the daemon.
 const (
-	statusTime     = 10 * time.Second
-	checkTime      = 30 * time.Second
-	inspectionTime = 5 * time.Second
+	statusTime = 10 * time.Second
+	checkTime  = 30 * time.Second
 )
 
-// An examination contains the input of the inspections. They only read it,
-// since an inspection may still run after its time limit.
+// An examination contains the input of the inspections.
 type examination struct {
 	flags     config.Flags
-	environ   []string
 	config    *config.Config // nil if it is not valid
 	configErr error
 	socket    string
@@ -124,7 +104,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems of the daemon and the machine, with advice",
-		Long: "Inspect the daemon, the configuration, the memory directory, the machine and the installation, " +
+		Long: "Inspect the daemon, the configuration, the memory directory and the installation, " +
 			"and print findings with advice. The command changes nothing and prints no text of memory. " +
 			"Without a daemon it omits the reports of the daemon.\n\n" +
 			"A problem keeps the memory from working, a warning may lead to a problem, and a note is for " +
@@ -134,7 +114,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e := newExamination(cmd.Context(), g)
-			list := e.runInspections(cmd.Context(), inspections)
+			list := e.runInspections()
 			healthy := !slices.ContainsFunc(list, func(f finding) bool { return f.Severity == problem })
 			var err error
 			if g.JSON {
@@ -158,101 +138,68 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 // newExamination loads the configuration, and requests status and check from the
 // daemon.
 func newExamination(ctx context.Context, g *cli.Globals) *examination {
-	e := &examination{flags: g.Config, environ: os.Environ()}
-	e.config, e.configErr = config.Load(g.Config, e.environ)
-	e.socket = cmp.Or(g.Socket, client.DefaultSocket(g.Config.Name))
+	e := &examination{flags: g.Config, socket: cmp.Or(g.Socket, client.DefaultSocket(g.Config.Name))}
+	daemon := &client.Client{AsOwner: true}
+	e.config, e.configErr = config.Load(g.Config, os.Environ())
 	if e.config != nil {
 		e.socket, e.starts = g.SocketOf(e.config), g.StartsDaemon(e.config)
-	}
-	e.requestReports(ctx)
-	return e
-}
-
-// requestReports requests status and check from the daemon.
-func (e *examination) requestReports(ctx context.Context) {
-	daemon := &client.Client{Socket: e.socket, AsOwner: true}
-	if e.config != nil {
 		daemon.ServerUIDs = e.config.IPC.ServerUIDs
 	}
+	daemon.Socket = e.socket
 	limited, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	answer, err := client.Call(limited, daemon, api.StatusRequest{})
 	if err != nil {
 		e.statusErr = err
-		return
+		return e
 	}
 	e.answered, e.status = true, answer.Status
 	if e.status == nil {
-		return // the socket of an agent, which refuses check as well
+		return e // the socket of an agent, which refuses check as well
 	}
 	e.status.Healthy = answer.Healthy
 	limited, cancel = context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	e.check, e.checkErr = client.Call(limited, daemon, api.CheckRequest{})
+	return e
 }
 
-// runInspections runs inspections concurrently and returns their findings in order.
-// It abandons an inspection that hangs, for example on a dead disk.
-func (e *examination) runInspections(ctx context.Context, inspections []inspection) (list findings) {
-	ctx, cancel := context.WithTimeout(ctx, inspectionTime)
-	defer cancel()
-	done := make([]chan findings, len(inspections))
-	for i, p := range inspections {
-		done[i] = make(chan findings, 1)
+// runInspections returns the findings of all inspections.
+func (e *examination) runInspections() (list findings) {
+	for _, p := range inspections {
 		if p.configured && e.config == nil {
-			done[i] <- nil // inspectConfig reports it
-			continue
+			continue // inspectConfig reports it
 		}
-		go func() { done[i] <- p.inspect(e) }()
-	}
-	for i, p := range inspections {
-		var found findings
-		select {
-		case found = <-done[i]:
-		case <-ctx.Done():
-			select {
-			case found = <-done[i]:
-			default:
-				found.add(warning, "A disk or a service does not answer. Run the command again.", "",
-					"The inspection %q did not finish.", p.name)
-			}
+		for _, f := range p.inspect(e) {
+			f.Group, f.Name = p.group, p.name
+			list = append(list, f)
 		}
-		for j := range found {
-			found[j].Group, found[j].Name = p.group, p.name
-		}
-		list = append(list, found...)
 	}
 	return list
 }
 
 // printFindings prints findings by group, and their numbers.
 func printFindings(w io.Writer, width int, p *cli.Printer, list findings) error {
+	const indent = "           "
+	styles := map[severity]term.Style{passed: term.AsGood, note: term.AsMuted, warning: term.AsChanged, problem: term.AsBad}
 	var b strings.Builder
-	var counts [len(severityNames)]int
+	counts := map[severity]int{}
 	for i, f := range list {
 		if i == 0 || f.Group != list[i-1].Group {
 			fmt.Fprintln(&b, strings.Repeat("\n", min(i, 1))+p.Style(term.AsTitle, f.Group))
 		}
 		counts[f.Severity]++
-		printFinding(&b, p, width, f)
+		fmt.Fprintf(&b, "  %s  %s\n", p.Style(styles[f.Severity], fmt.Sprintf("%-7s", f.Severity)),
+			term.Wrap(term.EscapeLine(f.Text), width, indent))
+		if f.Advice != "" {
+			fmt.Fprintln(&b, indent+term.Wrap(term.EscapeLine(f.Advice), width, indent))
+		}
+		if f.Command != "" { // in one line, to be copied
+			fmt.Fprintln(&b, indent+p.Style(term.AsTitle, term.EscapeLine(f.Command)))
+		}
 	}
 	fmt.Fprintf(&b, "\n%s, %s, %s, %d ok\n", api.Plural(counts[problem], "problem"),
 		api.Plural(counts[warning], "warning"), api.Plural(counts[note], "note"), counts[passed])
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-const findingIndent = "           "
-
-func printFinding(b *strings.Builder, p *cli.Printer, width int, f finding) {
-	style := [...]term.Style{passed: term.AsGood, note: term.AsMuted, warning: term.AsChanged,
-		problem: term.AsBad}[f.Severity]
-	fmt.Fprintf(b, "  %s  %s\n", p.Style(style, fmt.Sprintf("%-7s", f.Severity)),
-		term.Wrap(term.EscapeLine(f.Text), width, findingIndent))
-	if f.Advice != "" {
-		fmt.Fprintln(b, findingIndent+term.Wrap(term.EscapeLine(f.Advice), width, findingIndent))
-	}
-	if f.Command != "" { // in one line, to be copied
-		fmt.Fprintln(b, findingIndent+p.Style(term.AsTitle, term.EscapeLine(f.Command)))
-	}
 }

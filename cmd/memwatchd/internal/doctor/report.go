@@ -34,11 +34,10 @@ var remedies = map[string]remedy{
 	"write": {warning, "The daemon cannot write to files now: %s.", "", "status"},
 	"watch": {warning, "The watcher has a problem: %s.",
 		"The daemon polls directories that it cannot watch. If there are too many, raise fs.inotify.max_user_watches.", ""},
-	"refused":    {warning, "The daemon does not change these files: %s.", "", "status --verbose"},
-	"todosync":   {warning, "Tasks are not synchronized: %s.", "", "status"},
-	"compactor":  {warning, "The last maintenance of long-term files failed: %s.", "", "compact --dry-run"},
-	"over_limit": {warning, "Long-term files are over their limits: %s.", "", "compact --dry-run"},
-	"model":      {warning, "Requests to the model fail: %s.", "The daemon uses its rules instead.", ""},
+	"refused":   {warning, "The daemon does not change %s.", "", "status --verbose"},
+	"todosync":  {warning, "Tasks are not synchronized: %s.", "", "status"},
+	"compactor": {warning, "The last maintenance of long-term files failed: %s.", "", "compact --dry-run"},
+	"model":     {warning, "Requests to the model fail: %s.", "The daemon uses its rules instead.", ""},
 	"embed": {warning, "Texts are not found by meaning: %s.",
 		"Searches compare words meanwhile. See docs/search.md for the settings of common services.", ""},
 	"topic": {warning, "The daemon receives no messages of the topic: %s.",
@@ -131,43 +130,26 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 	}
 	r.add("write", s.Write.Problem)
 	r.add("watch", s.Watch.Problem)
-	var refused, over []string
-	for _, f := range s.Write.Refused {
-		refused = append(refused, f.Path+" ("+f.Reason+")")
+	if n := len(s.Write.Refused); n > 0 {
+		r.add("refused", api.Plural(n, "file"))
 	}
-	r.add("refused", listPaths(refused))
 	if t := s.Todosync; t != nil {
 		r.add("todosync", t.Problem)
 	}
 	if c := s.Compactor; c != nil {
 		r.add("compactor", c.Problem)
-		for _, f := range c.NearLimit {
-			if f.Share > 1 {
-				over = append(over, fmt.Sprintf("%s (%.0f %%)", f.Path, 100*f.Share))
-			}
-		}
-		r.add("over_limit", listPaths(over))
 	}
-	if m := s.LLM; m != nil && m.Failure != "" {
-		r.add("model", fmt.Sprintf("%d of %d, the last with: %s", m.Failed, m.Requests, m.Failure))
+	if m := s.LLM; m != nil {
+		r.add("model", m.Failure)
 	}
 	if m := s.Embed; m != nil {
 		r.add("embed", m.LastError)
-		if m.LastError == "" && m.Dimensions == 0 {
-			r.add("embed", "no response of "+m.Endpoint+" yet")
-		}
 	}
 	if t := s.Topic; t != nil {
-		r.add("topic", t.Problem)
-		if t.Problem == "" && !t.Connected {
-			r.add("topic", "no connection to "+t.Server)
-		}
+		r.add("topic", cmp.Or(t.Problem, api.TextIf(!t.Connected, "no connection to "+t.Server)))
 	}
 	if h := s.Share; h != nil {
-		r.add("share", cmp.Or(h.Problem, h.LastError))
-		if h.Refused > 0 {
-			r.add("share", "it refuses "+api.Plural(h.Refused, "entry"))
-		}
+		r.add("share", cmp.Or(h.Problem, h.LastError, api.TextIf(h.Refused > 0, "it refuses "+api.Plural(h.Refused, "entry"))))
 	}
 	for _, p := range s.Problems {
 		if p.Path == "" {

@@ -83,7 +83,7 @@ var libraries = map[string][]string{
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "vault", "daemon"},
-	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor"},
+	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup"},
 	"golang.org/x/term":                {"term"},
 	"golang.org/x/text/":               {"memory", "index"},
 	"golang.org/x/time/":               {"ipc"},
