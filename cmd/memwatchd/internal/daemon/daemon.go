@@ -288,7 +288,9 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	epoch := d.index.Status().Epoch // before the watcher's first scan
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(working) })
+	go d.pipeline.listCommits("", 0)
 	for _, r := range d.roots {
+		go d.pipeline.listCommits(r.Path(""), 0)
 		group.Go(func() error { return r.watcher.Run(working) })
 	}
 	group.Go(func() error { return d.runConfirmation(working, epoch) })

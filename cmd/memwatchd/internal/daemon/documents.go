@@ -10,7 +10,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,8 +49,8 @@ type documents struct {
 
 	parsed []parsedFile // for changes; newest first
 
-	// invalidations counts the calls of dropDirectory. A file parsed before such a call
-	// may be attributed to the wrong user and is not cached.
+	// invalidations counts the calls of drop. A file parsed before such a call
+	// may have the wrong user or time and is not cached.
 	invalidations int
 }
 
@@ -215,15 +214,14 @@ func (d *documents) dropFile(path string) {
 	d.dropLocked(path)
 }
 
-// dropDirectory drops the files below a directory that now belongs to another
-// user.
-func (d *documents) dropDirectory(dir string) {
+// drop drops the files that are parsed differently now.
+func (d *documents) drop(which func(path string) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.invalidations++
 	for _, paths := range []iter.Seq[string]{maps.Keys(d.cached), maps.Keys(d.pinned)} {
 		for path := range paths {
-			if strings.HasPrefix(path, dir+"/") {
+			if which(path) {
 				d.dropLocked(path)
 			}
 		}

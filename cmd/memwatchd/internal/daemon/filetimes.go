@@ -11,19 +11,21 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/memwatchd/memwatchd/vault"
 )
 
 // gitTime bounds the time in which git lists commits, the newest first.
-const gitTime = 2 * time.Second
+var gitTime = 2 * time.Second
 
-// A fileTimes finds when the content of a file was written, for entries without a time of
-// their own: at its commit if git has this content, otherwise when the file was saved.
+// A fileTimes finds when the content of the files of a vault was written, for entries
+// without a time of their own: at its commit if git has this content, otherwise when the
+// file was saved.
 type fileTimes struct {
-	mu     sync.Mutex
-	vaults map[*vault.Vault]commits // once git has been run
+	mu     sync.Mutex // held while git runs
+	listed atomic.Pointer[commits]
 }
 
 // A commits contains the last commit of each file, by path, as listed at a time.
@@ -41,38 +43,25 @@ type commit struct {
 // manyFiles is the number of changed files from which a checkout may be the reason.
 const manyFiles = 50
 
-// expect lists the commits again, if many files below a vault have changed and git has run
-// since. Other calls use the earlier list meanwhile.
-func (t *fileTimes) expect(v *vault.Vault, changed int) {
-	if changed < manyFiles {
-		return
-	}
-	t.mu.Lock()
-	listed, ok := t.vaults[v]
-	t.mu.Unlock()
-	if !ok || !vault.GitChanged(v.Dir, listed.at) {
-		return
-	}
-	listed = commits{time.Now(), readCommits(v.Dir)}
+// list lists the commits below a directory, the first time, and again if many files have
+// changed and git has run since. It reports whether it was the first time. Files that are
+// read meanwhile have the times of the earlier list.
+func (t *fileTimes) list(dir string, changed int) (first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.vaults[v] = listed
+	old := t.listed.Load()
+	if old == nil || changed >= manyFiles && vault.GitChanged(dir, old.at) {
+		t.listed.Store(&commits{time.Now(), readCommits(dir)})
+	}
+	return old == nil
 }
 
-// written returns when the content of a file below a vault was written.
-func (t *fileTimes) written(v *vault.Vault, file vault.File) time.Time {
-	t.mu.Lock()
-	listed, ok := t.vaults[v]
-	if !ok {
-		listed = commits{time.Now(), readCommits(v.Dir)}
-		if t.vaults == nil {
-			t.vaults = make(map[*vault.Vault]commits)
+// written returns when the content of a file was written.
+func (t *fileTimes) written(file vault.File) time.Time {
+	if listed := t.listed.Load(); listed != nil {
+		if c := listed.last[file.Path]; c.time.Before(file.ModTime) && c.contains(file.Data) {
+			return c.time
 		}
-		t.vaults[v] = listed
-	}
-	t.mu.Unlock()
-	if c := listed.last[file.Path]; c.time.Before(file.ModTime) && c.contains(file.Data) {
-		return c.time
 	}
 	return file.ModTime
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func TestFileTimes(t *testing.T) {
 		}
 	}
 	write("a.md", "text", copied)
+	f.times.list(dir, 1)
 	check(map[string]time.Time{"a.md": copied})
 	git("init", "-q")
 	write("b.md", "text", copied)
@@ -56,10 +58,46 @@ func TestFileTimes(t *testing.T) {
 	}
 	git("config", "log.showSignature", "true")
 	write("new.md", "text", copied)
-	f.times.expect(f.Vault, manyFiles)
+	f.times.list(dir, manyFiles)
 	check(map[string]time.Time{"tést \"quoted\".md": committed, "a.md": committed, "b.md": copied.Add(time.Hour),
 		"early.md": committed.Add(-time.Hour), "new.md": copied})
 	if _, err := os.Stat(trap + ".ran"); err == nil {
 		t.Error("git ran a program of the repository")
+	}
+}
+
+// TestSlowCommits checks that requests do not wait for git, that the index does, and that
+// both have the times of commits afterwards.
+func TestSlowCommits(t *testing.T) {
+	const committed = 1700000000
+	defer func(d time.Duration) { gitTime = d }(gitTime)
+	gitTime = time.Minute
+	bin, root := t.TempDir(), t.TempDir()
+	testkit.WriteFile(t, filepath.Join(root, ".git/HEAD"), "ref: refs/heads/main\n")
+	testkit.WriteFile(t, filepath.Join(root, "a.md"), "- quince\n")
+	blob, err := exec.Command("git", "hash-object", filepath.Join(root, "a.md")).Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	testkit.WriteFile(t, filepath.Join(bin, "git"), fmt.Sprintf("#!/bin/sh\nwhile ! test -e %s/go; do sleep 0.01; done\n"+
+		"echo %d\nprintf ':000000 100644 0 %s A\\ta.md\\n'\n", bin, committed, strings.TrimSpace(string(blob))))
+	testkit.Must(t, os.Chmod(filepath.Join(bin, "git"), 0o700))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	g := openTarget(t, root, nil)
+	at := func() int64 {
+		doc, err := g.daemon.pipeline.documents.Load("a.md")
+		testkit.Must(t, err)
+		return doc.Entries[0].Time.Unix()
+	}
+	if at() == committed {
+		t.Error("the file has the time of its commit while git runs")
+	}
+	if !g.daemon.Report().Index.Degraded {
+		t.Error("the index is complete before git has ended")
+	}
+	testkit.WriteFile(t, filepath.Join(bin, "go"), "")
+	g.waitComplete()
+	if info, _ := g.daemon.index.File("a.md"); at() != committed || info.Entries != 1 {
+		t.Errorf("the time of the entry is %v", at())
 	}
 }

@@ -96,17 +96,17 @@ func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return rootSink{p, 
 
 // Changed examines paths and makes the index match. See [watcher.Sink].
 func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
+	var named []string
+	if len(paths) > 0 && !p.layout.InRoot(paths[0]) {
+		p.listCommits("", len(paths))
+		named = topDirs(paths)
+	}
 	p.applyMu.Lock()
 	defer p.applyMu.Unlock()
 	defer func() { p.recordFailure(ctx, err) }()
 	defer p.applied.Store(0)
 	if why == watcher.Event || why == watcher.Overdue {
 		p.saves.Add(int64(len(paths)))
-	}
-	var named []string
-	if len(paths) > 0 && !p.layout.InRoot(paths[0]) {
-		p.files.times.expect(p.files.Vault, len(paths))
-		named = topDirs(paths)
 	}
 	moved := p.invalidateDirs(p.subjects.recheckDirs(named))
 	retry, gone, err := p.applyPaths(ctx, paths, why)
@@ -122,6 +122,16 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 		return nil, err
 	}
 	return retry, nil
+}
+
+// listCommits lists the commits of the folder of a path, of which many files may have
+// changed. Documents that were parsed without a list may lack the times of commits.
+func (p *pipeline) listCommits(path string, changed int) {
+	v, _ := p.files.find(path)
+	times := p.files.timesOf(path)
+	if times.list(v.Dir, changed) {
+		p.documents.drop(func(path string) bool { return p.files.timesOf(path) == times })
+	}
 }
 
 // applyPaths examines paths and makes the index match. It reports whether one of
@@ -226,7 +236,7 @@ func (p *pipeline) recordFailure(ctx context.Context, err error) {
 func (p *pipeline) invalidateDirs(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
-		p.documents.dropDirectory(dir)
+		p.documents.drop(func(path string) bool { return strings.HasPrefix(path, dir+"/") })
 		for path := range p.files.Catalogue.Files() {
 			if strings.HasPrefix(path, dir+"/") {
 				paths = append(paths, path)
@@ -261,6 +271,7 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 
 // examineFile reads and parses a file, or finds it gone.
 func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
+	p.listCommits(path, 0) // waits for the first list, which is begun with the first scan
 	info, indexed := p.index.File(path)
 	l := scanResult{update: index.Update{Path: path}}
 	_, err := p.files.Observe(path)

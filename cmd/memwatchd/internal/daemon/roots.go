@@ -27,6 +27,7 @@ type root struct {
 	*memory.Root
 	config  config.Root
 	disk    *rootDisk
+	times   fileTimes
 	watcher *watcher.Watcher
 }
 
@@ -103,6 +104,14 @@ func (f *files) find(path string) (*vault.Vault, string) {
 	return f.Vault, path
 }
 
+// timesOf returns the times of the files beside path.
+func (f *files) timesOf(path string) *fileTimes {
+	if r, _ := f.layout.CutRoot(path); r != nil {
+		return &f.roots[r.Name].times
+	}
+	return &f.times
+}
+
 // Stat is [vault.Vault.Stat] for a file of the memory directory or of a root.
 func (f *files) Stat(path string) (memory.Stamp, error) {
 	v, below := f.find(path)
@@ -127,7 +136,7 @@ func (f *files) Read(path string) (vault.File, error) {
 	v, below := f.find(path)
 	file, err := v.Read(below)
 	if err == nil {
-		file.ModTime = f.times.written(v, file)
+		file.ModTime = f.timesOf(path).written(file)
 	}
 	file.Path = path
 	return file, err
@@ -156,7 +165,7 @@ const rootBatch = 64
 
 // Changed implements [watcher.Sink].
 func (s rootSink) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
-	s.pipeline.files.times.expect(s.pipeline.files.roots[s.root.Name].disk.Vault, len(paths))
+	s.pipeline.listCommits(s.root.Path(""), len(paths))
 	for len(paths) > 0 {
 		n := min(len(paths), rootBatch)
 		batch := make([]string, n)
