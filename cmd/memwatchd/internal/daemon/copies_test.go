@@ -16,41 +16,34 @@ import (
 func TestMergedCopiesCount(t *testing.T) {
 	g := startTarget(t, t.TempDir(), func(c *config.Config, _ string) { c.Compactor.Host = "another" })
 	c, m := g.dial("s"), newCopyMerger(g.daemon)
-	write := func(path, text string) {
+	file := filepath.Join(g.root, "MEMORY.md")
+	testkit.WriteFile(t, file, "# Long-Term Memory\n\n## Key Facts\n")
+	// merges adds a copy with an entry that the file lacks, and returns a function that
+	// tries to merge it. Without a known common version, the file is one that memwatchd
+	// has not written.
+	merges := func(n int, known bool) (merged func() bool) {
 		t.Helper()
-		testkit.Must(t, os.WriteFile(filepath.Join(g.root, path), []byte(text), 0o600))
-	}
-	copies := 0
-	// merge adds a copy with an entry that the file lacks, and merges it. Without a known
-	// common version, the file is one that memwatchd has not written.
-	merge := func(known bool) (merged bool) {
-		t.Helper()
-		g.mustSend(t, c, "remember", mergeObjects(ownerInPrivate, object{"text": fmt.Sprintf("own %d", copies), "explicit": true}))
-		text, err := os.ReadFile(filepath.Join(g.root, "MEMORY.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		copies++
-		path := fmt.Sprintf("MEMORY.sync-conflict-20261127-13023%d-AAAAAAA.md", copies)
-		write(path, string(text)+fmt.Sprintf("- other %d\n", copies))
+		g.mustSend(t, c, "remember", mergeObjects(ownerInPrivate, object{"text": fmt.Sprintf("own %d", n), "explicit": true}))
+		text, err := os.ReadFile(file)
+		testkit.Must(t, err)
+		path := filepath.Join(g.root, fmt.Sprintf("MEMORY.sync-conflict-20261127-13023%d-AAAAAAA.md", n))
+		testkit.WriteFile(t, path, string(text)+fmt.Sprintf("- other %d\n", n))
 		if !known {
-			write("MEMORY.md", string(text)+fmt.Sprintf("- foreign %d\n", copies))
+			testkit.WriteFile(t, file, string(text)+fmt.Sprintf("- foreign %d\n", n))
 		}
-		g.mustSend(t, c, "sync", object{})
-		m.mergeKnown(t.Context())
-		g.mustSend(t, c, "sync", object{})
-		_, err = os.Stat(filepath.Join(g.root, path))
-		return os.IsNotExist(err)
+		return func() bool {
+			g.mustSend(t, c, "sync", object{})
+			m.mergeKnown(t.Context())
+			_, err := os.Stat(path)
+			return os.IsNotExist(err)
+		}
 	}
-	write("MEMORY.md", "# Long-Term Memory\n\n## Key Facts\n")
-	if merge(false) {
+	if merges(1, false)() {
 		t.Fatal("a copy is merged without a common version")
 	}
 	os.Remove(filepath.Join(g.root, "MEMORY.sync-conflict-20261127-130231-AAAAAAA.md"))
-	for range crowded - 1 {
-		merge(true)
+	for n := range crowded - 1 {
+		merges(n+2, true)()
 	}
-	if !merge(false) {
-		t.Errorf("after %d merges, a copy without a common version stays", crowded-1)
-	}
+	waitUntil(t, "after many merges, a copy without a common version is merged", merges(crowded+1, false))
 }
