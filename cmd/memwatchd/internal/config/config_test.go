@@ -218,13 +218,13 @@ func TestAliases(t *testing.T) {
 // about each, beside the other keys, and that no removed key exists.
 func TestRemovedKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "watch: {settle: 1s, ignore: [x]}\nshare: {host: x, weaviate: {prefix: P}}\nipc:\n  drain: [odd]\n"
+	text := "context: {untrusted: mark}\nwatch: {settle: 1s, ignore: [x]}\nshare: {host: x, weaviate: {prefix: P}}\nipc:\n  drain: [odd]\n"
 	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_IPC_MAX_REQUEST=9"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "watch.settle has no effect: its default suits every memory; " +
+	want := "context.untrusted has no effect: its default suits every memory; watch.settle has no effect: its default suits every memory; " +
 		"share.host has no effect: set memory.host; " +
 		"ipc.drain has no effect: its default suits every memory; " +
 		"ipc.max_request has no effect: its default suits every memory"

@@ -88,12 +88,11 @@ func scalarYAML(v any) (string, error) {
 	case size:
 		v = x.String()
 	case []string:
-		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, s := range x {
-			item := new(yaml.Node)
-			item.SetString(s)
-			node.Content = append(node.Content, item)
+		node := &yaml.Node{}
+		if err := node.Encode(x); err != nil {
+			return "", err
 		}
+		node.Style = yaml.FlowStyle
 		v = node
 	}
 	separator := " "

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -55,39 +56,26 @@ var replacedKeys = map[string]string{
 // tests set it.
 var OnRemoved func(c *Config, key, value string)
 
-// isRemoved reports whether a key was removed, and adds a warning if so.
-func (c *Config) isRemoved(key, value string) bool {
+// ignoreRemoved reports whether a key, or each key of a section, was removed, and adds a
+// warning about it.
+func (c *Config) ignoreRemoved(key string, n *yaml.Node) bool {
 	instead, replaced := replacedKeys[key]
 	switch {
 	case !replaced && !strings.Contains(removedKeys, " "+key+" "):
-		return false
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !c.ignoreRemoved(key+"."+n.Content[i].Value, n.Content[i+1]) {
+				return false
+			}
+		}
+		return n.Kind == yaml.MappingNode
 	case OnRemoved != nil:
-		OnRemoved(c, key, value)
-	case replaced:
-		c.warn(key + " has no effect: " + instead)
+		OnRemoved(c, key, n.Value)
 	default:
-		c.warn(key + " has no effect: its default suits every memory")
+		c.warn(key + " has no effect: " + cmp.Or(instead, "its default suits every memory"))
 	}
 	return true
 }
 
 func (c *Config) warn(text string) {
 	c.Warning = strings.TrimPrefix(c.Warning+"; "+text, "; ")
-}
-
-// takeRemoved removes the removed keys from a mapping.
-func (c *Config) takeRemoved(n *yaml.Node, prefix string) {
-	if n.Kind != yaml.MappingNode {
-		return
-	}
-	var kept []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := prefix+n.Content[i].Value, n.Content[i+1]
-		if c.isRemoved(key, value.Value) {
-			continue
-		}
-		c.takeRemoved(value, key+".")
-		kept = append(kept, n.Content[i], value)
-	}
-	n.Content = kept
 }
