@@ -21,10 +21,8 @@ import (
 // others.
 type limitListener struct {
 	*Listener
-	max        int
-	files      uint64 // limit on open files of the process
-	onRefused  func(reason string)
-	onShortage func() // called when connections are closed because too many files are open
+	max       int
+	onRefused func(reason string)
 
 	closed         atomic.Bool
 	slots          chan struct{}  // semaphore of refusals in progress
@@ -42,21 +40,20 @@ type trackedConn struct {
 
 	requested sync.Once // for the first request
 
-	streams     bool
-	usesReserve bool // uses a descriptor of the reserve
+	streams bool
 }
 
 // maxRefusals bounds the number of concurrent error responses to refused
 // connections. Further connections are closed without a response.
 const maxRefusals = 16
 
-func newLimitListener(l *Listener, limit int, refused func(string), short func()) (*limitListener, error) {
+func newLimitListener(l *Listener, limit int, refused func(string)) (*limitListener, error) {
 	if err := l.net.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
 	return &limitListener{
-		Listener: l, max: limit, files: fileLimit(), onRefused: refused, onShortage: short,
-		slots: make(chan struct{}, maxRefusals), open: map[*trackedConn]struct{}{},
+		Listener: l, max: limit, onRefused: refused, slots: make(chan struct{}, maxRefusals),
+		open: map[*trackedConn]struct{}{},
 	}, nil
 }
 
@@ -79,17 +76,15 @@ func (g *limitListener) Accept() (net.Conn, error) {
 			return nil, net.ErrClosed
 		case err != nil:
 			if errors.Is(err, syscall.EMFILE) {
-				g.evictConn() // the server retries and accepts the pending connection
+				g.mu.Lock()
+				g.evictLocked() // the server retries and accepts the pending connection
+				g.mu.Unlock()
 			}
 			return nil, err
 		}
 		v, refusal := g.admitConn(c)
 		if v != nil {
 			return v, nil
-		}
-		if refusal == nil {
-			c.Close() // refused for lack of descriptors: without a response
-			continue
 		}
 		select {
 		case g.slots <- struct{}{}:
@@ -100,8 +95,7 @@ func (g *limitListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admitConn decides whether to accept a connection. If both results are nil, the
-// caller closes the connection without a response.
+// admitConn returns an accepted connection, or the reason to refuse it.
 func (g *limitListener) admitConn(c net.Conn) (*trackedConn, *api.Error) {
 	if err := g.checkPeer(c); err != nil {
 		g.onRefused("credentials")
@@ -109,20 +103,7 @@ func (g *limitListener) admitConn(c net.Conn) (*trackedConn, *api.Error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v := &trackedConn{Conn: c, listener: g, idle: time.Now(), usesReserve: g.usesReserve(c)}
-	scarce := v.usesReserve
-	for other := range g.open {
-		scarce = scarce || other.usesReserve
-	}
-	if scarce {
-		g.onShortage()
-		// Without other connections, one is admitted despite the shortage, so
-		// that status stays available.
-		if len(g.open) > 0 && !g.evictLocked() {
-			g.onRefused("files")
-			return nil, nil
-		}
-	}
+	v := &trackedConn{Conn: c, listener: g, idle: time.Now()}
 	if len(g.open) >= g.max && !g.evictLocked() {
 		g.onRefused("connections")
 		return nil, api.Errorf(api.Unavailable, "too many connections: %d are open", len(g.open))
@@ -130,14 +111,6 @@ func (g *limitListener) admitConn(c net.Conn) (*trackedConn, *api.Error) {
 	g.open[v] = struct{}{}
 	g.withoutRequest.Add(1)
 	return v, nil
-}
-
-// evictConn closes a connection because too many files are open.
-func (g *limitListener) evictConn() {
-	g.onShortage()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.evictLocked()
 }
 
 // evictLocked closes the connection that has waited longest for its client,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -60,8 +61,6 @@ type Server struct {
 	Version string // of the program, reported to models
 	Logger  *slog.Logger
 	Limits  Limits
-
-	shortage shortage
 }
 
 // Run answers requests on the listeners until the context ends. It then waits
@@ -70,10 +69,16 @@ type Server struct {
 // returns the error. The listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
+	// Three quarters of the file descriptors are for watching and searching.
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && len(listeners) > 0 {
+		share := max(1, files.Cur/4/uint64(len(listeners)))
+		limits.MaxConnections = int(min(uint64(limits.MaxConnections), share))
+	}
 	counters, guests := new(counters), newGuests()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
-		g, err := newLimitListener(l, limits.MaxConnections, counters.recordRefused, s.recordShortage)
+		g, err := newLimitListener(l, limits.MaxConnections, counters.recordRefused)
 		if err != nil {
 			return err
 		}
@@ -99,23 +104,6 @@ func newLimiter(perSecond float64) *rate.Limiter {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
 	return rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond), 1))
-}
-
-// recordShortage records that connections are closed because too many files are open,
-// and logs the first of them.
-func (s *Server) recordShortage() {
-	if s.shortage.recordEvent(time.Now()) {
-		s.Logger.Warn("too many open files, rejecting connections", "limit", fileLimit())
-	}
-}
-
-// Problems returns the current problems of the listeners, or nil. It is safe
-// for concurrent use.
-func (s *Server) Problems() []api.FileProblem {
-	if p, ok := s.shortage.problem(time.Now()); ok {
-		return []api.FileProblem{p}
-	}
-	return nil
 }
 
 func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler, limits Limits) error {

@@ -129,7 +129,7 @@ func (p *pipeline) lastFailure() error {
 // listProblems lists the problems of the memory as a whole, then those of files by
 // path and line.
 func (d *daemon) listProblems() []api.FileProblem {
-	list := d.server.Problems()
+	var list []api.FileProblem
 	add := func(path, code, message string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{Code: code, Message: message}})
 	}
