@@ -87,7 +87,8 @@ func TestConfigErrors(t *testing.T) {
 		name, yaml, env, want string
 	}{
 		{"unknown key", "journal:\n  keep: 90d\n  kep: 1d\n", "", ":3: unknown key journal.kep: did you mean journal.keep?"},
-		{"unknown section", "wach:\n  ignore: x\n", "", ":1: unknown key wach"},
+		{"unknown section", "wach:\n  ignore: x\n", "", ":1: unknown key wach: did you mean watch?"},
+		{"empty unknown section", "wach: {}\n", "", ":1: unknown key wach"},
 		{"twice", "name: a\nname: b\n", "", ":2: name is duplicated"},
 		{"not a duration", "journal:\n  keep: quick\n", "", `:2: journal.keep: "quick" is not a duration`},
 		{"too small", "journal:\n  keep: 1m\n", "", ":2: journal.keep: 1m is less than 1h"},

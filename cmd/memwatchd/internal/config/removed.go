@@ -67,7 +67,7 @@ func (c *Config) ignoreRemoved(key string, n *yaml.Node) bool {
 				return false
 			}
 		}
-		return n.Kind == yaml.MappingNode
+		return n.Kind == yaml.MappingNode && len(n.Content) > 0
 	case OnRemoved != nil:
 		OnRemoved(c, key, n.Value)
 	default:
