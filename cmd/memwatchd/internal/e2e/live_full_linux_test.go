@@ -80,3 +80,35 @@ func TestNothingCanBeWritten(t *testing.T) {
 		t.Error("an index that could not be written is not damaged")
 	}
 }
+
+// wantHeld checks that no pending write is done while a fault lasts: files stay
+// unchanged, the status contains the reason, and retries are limited.
+func (w *wave) wantHeld(state, words string) {
+	w.t.Helper()
+	w.until("status says why", func() bool {
+		s := w.mustStatus()
+		reasons := s.Todosync.Problem
+		for _, t := range s.Todosync.Waiting {
+			reasons += t.Reason
+		}
+		return s.Todosync.Planned == w.files && strings.Contains(reasons, words)
+	})
+	w.wantCalm(state)
+	if done := w.done(); done > 0 {
+		w.t.Errorf("while %s %d files were changed", state, done)
+	}
+	w.wantSettled()
+}
+
+// TestWriteNoRoomForJournal checks that without free space for the record of
+// tasks or for the journal, no file is changed.
+func TestWriteNoRoomForJournal(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	w := c.newWave("parcel", 5)
+	c.limitFiles(0)
+	w.come()
+	w.wantHeld("nothing can be written", "file too large")
+	c.limitFiles(unix.RLIM_INFINITY)
+	w.wantOnce()
+}

@@ -268,6 +268,14 @@ func (l *live) check() *api.CheckAnswer {
 	return &a
 }
 
+// wantAgreement checks that files and index agree.
+func (l *live) wantAgreement() {
+	l.t.Helper()
+	if c := l.check(); len(c.Differing) != 0 {
+		l.t.Errorf("check says %+v", c.Differing)
+	}
+}
+
 // sync waits until everything saved before can be found.
 func (l *live) sync() {
 	l.t.Helper()

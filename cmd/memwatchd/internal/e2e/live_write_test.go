@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // eager makes the daemon write without delay and with a high limit of writes.
@@ -202,82 +201,4 @@ func (p saver) race(t *testing.T, rounds int) {
 		t.Errorf("it was changed %d times: %+v", changed.Load(), s)
 	}
 	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked.Load(), changed.Load(), s.Applied, s.LostRaces)
-}
-
-// TestRaceTicks saves many files at the instant in which the daemon ticks a
-// task in each of them on its own. Every save stays.
-func TestRaceTicks(t *testing.T) {
-	for _, p := range savers {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			p.raceTicks(t, thorough(40, 1000))
-		})
-	}
-}
-
-func (p saver) raceTicks(t *testing.T, files int) {
-	path := func(n int) string { return fmt.Sprintf("%s/s%04d.md", testkit.DaysAgo(1), n) }
-	call := func(n, version int) string {
-		return strings.Replace(personal(version), "Renew the certificate", fmt.Sprintf("Call number %d", n), 1)
-	}
-	root := t.TempDir()
-	needLeases(t, root)
-	done := "## Tasks\n"
-	for n := range files {
-		testkit.WriteFile(t, filepath.Join(root, path(n)), call(n, 0))
-		done += fmt.Sprintf("- [x] Call number %d\n", n)
-	}
-	c := &chores{live: startLive(t, root, eager)}
-	c.noted()
-	c.write(testkit.DaysAgo(0)+"/now.md", done)
-	ticked := func(n int) bool {
-		text, err := os.ReadFile(c.path(path(n)))
-		return err == nil && boxes.Match(text)
-	}
-	c.until("it begins", func() bool { return ticked(0) })
-	want := []string{call(0, 0)}
-	began, met := time.Now(), 0
-	for n := 1; n < files; n++ {
-		for !ticked(n-1) && !ticked(n) && time.Since(began) < 100*time.Millisecond {
-		}
-		took := min(time.Since(began), 20*time.Millisecond)
-		began = time.Now()
-		time.Sleep(rand.N(took + time.Millisecond))
-		text := call(n, n)
-		if ticked(n) {
-			text = strings.Replace(text, "[ ]", "[x]", 1) // the person has just read it
-		} else {
-			met++
-		}
-		want = append(want, call(n, n))
-		if p.appends {
-			text = appended(n)
-			want[n] = call(n, 0) + text
-		}
-		if err := p.save(c.path(path(n)), text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.until("all is done", func() bool { return c.planned() == 0 })
-	c.wantSettled()
-	open := 0
-	for n := range files {
-		text := c.read(path(n))
-		// An open box was saved by a person who had not seen it ticked.
-		var journal api.JournalAnswer
-		if c.must("journal", owner.with(fields{"path": path(n), "limit": 1}), &journal); len(journal.Writes) == 0 {
-			t.Errorf("%s was never ticked:\n%s", path(n), text)
-		}
-		if unticked(text) != want[n] {
-			t.Errorf("%s is\n%s\nwant\n%s", path(n), text, want[n])
-		}
-		if !boxes.MatchString(text) {
-			open++
-		}
-	}
-	s := c.mustStatus().Write
-	if s.Applied < files {
-		t.Errorf("%d of %d are open; %+v", open, files, s)
-	}
-	t.Logf("%d files; %d saved before they were ticked, %d left open; %d changes, %d races lost", files, met, open, s.Applied, s.LostRaces)
 }
