@@ -127,7 +127,8 @@ func letters(n int) string {
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
-	const dirs, each = 60, 100
+	const each = 100
+	dirs := thorough(60, 1000)
 	for d := range dirs {
 		if err := os.Mkdir(l.path(fmt.Sprintf("d%03d", d)), 0o700); err != nil {
 			t.Fatal(err)
