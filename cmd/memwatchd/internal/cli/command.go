@@ -148,9 +148,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addForgetSteps(c, op, req, g)
 	case "compact", "compress", "conflicts_merge", "undo", "wipe_subject":
 		addPlanSteps(c, op, req, g)
-	case "item_import":
-		addFileArgument(c, op, req, g, (*invocation).importLines)
-	case "import":
+	case "import", "item_import":
 		addImport(c, form, op, req, g)
 	case "export":
 		addExport(c, op, req, g)

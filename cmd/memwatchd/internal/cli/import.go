@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,31 +15,44 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/internal/importer"
 )
 
-// maxImportText bounds the text of one record. Encoded twice, it takes at most
-// four times as many bytes, so that a request stays below the default of
-// the limit of a request. Longer records become several files.
-const maxImportText = 192 << 10
+const (
+	// maxImportBatch bounds the lines of one request, encoded twice, in bytes, so that
+	// a request stays below the limit of the daemon.
+	maxImportBatch = 512 << 10
+	// maxImportFile bounds a file of entries, encoded twice.
+	maxImportFile = 900 << 10
+	// maxImportText bounds the text of one record. Encoded twice, it takes at most four
+	// times as many bytes. Longer records become several files.
+	maxImportText = 192 << 10
+)
 
-// addImport makes a command read the files that its arguments name and send their
-// records in batches.
+// addImport makes a command read the files that its arguments name and send their items
+// or records in batches.
 func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.Request, g *Globals) {
+	items := op.Name == "item_import"
 	format, ok := importer.FormatOf(form.Set["source"])
-	if !ok {
+	if !ok && !items {
 		panic("no format for the command " + form.Words) // a mistake in the table; every test would fail
 	}
-	c.Use = c.Name() + " file..."
+	c.Use = c.Name() + " file" + api.TextIf(!items, "...")
 	c.ValidArgsFunction = nil // names of files
 	c.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		switch {
+		case items && len(args) != 1:
+			return Usagef("%s: name one file, or - for standard input", form.Words)
+		case len(args) == 0:
 			return Usagef("%s: name the exported files, or - for standard input", form.Words)
 		}
 		return nil
@@ -48,7 +62,11 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		if err != nil {
 			return err
 		}
-		r := &recordImport{a: a, req: req, format: format, seen: map[string][32]byte{}}
+		if items {
+			return a.importItems(cmd, form, req, args[0])
+		}
+		r := &recordImport{a: a, format: format, seen: map[string][32]byte{}, batch: &batch{req: req, param: "records"}}
+		r.batch.send = r.send
 		r.sum.Records = []api.ImportedRecord{}
 		for _, arg := range args {
 			if err = r.importArgument(cmd, arg); err != nil {
@@ -59,89 +77,123 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 	}
 }
 
-// maxImportFile bounds a file of entries, encoded twice, so that a request stays below
-// the limit of a request.
-const maxImportFile = 900 << 10
+// A batch collects the lines of a parameter and sends them in requests.
+type batch struct {
+	req   *api.Request
+	param string
+	send  func(ctx context.Context, before int) error // sends the request; before is the number of earlier lines
 
-// A recordImport sends records in batches and sums the answers.
-type recordImport struct {
-	a       *invocation
-	req     *api.Request
-	format  importer.Format
-	last    []*api.ImportRecord // summaries, whose evidence the other records contain
-	batch   strings.Builder     // records as JSON lines
-	size    int                 // of the batch in a request, in bytes
-	count   int                 // records in earlier batches
-	pending int                 // records in the batch
-	seen    map[string][32]byte // digests of records by id
-	sum     api.ImportAnswer
+	lines       strings.Builder
+	size        int // in a request, in bytes
+	count, sent int // lines
 }
 
-// importArgument imports a file, an archive, the files below a directory, or
-// standard input.
-func (r *recordImport) importArgument(cmd *cobra.Command, arg string) error {
-	ctx := cmd.Context()
-	if arg == "-" {
-		in := bufio.NewReaderSize(cmd.InOrStdin(), 64<<10)
-		start, _ := in.Peek(in.Size()) // an error occurs again
-		place := fmt.Sprintf("/standard input %x", sha256.Sum256(start))
-		return r.importInput(ctx, inputFile{shown: "-", name: "standard input", place: place}, io.NopCloser(in))
-	}
-	info, err := os.Stat(arg)
+// add adds a line, and sends the lines before if the batch would become too large.
+func (b *batch) add(ctx context.Context, line string) error {
+	quoted, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	place, err := filepath.Abs(arg)
-	if err != nil {
-		return err
-	}
-	if real, err := filepath.EvalSymlinks(place); err == nil {
-		place = real
-	}
-	place = filepath.ToSlash(place)
-	if info.IsDir() {
-		return filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() || !r.format.Match(entry.Name()) {
-				return err
-			}
-			file, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			name, err := filepath.Rel(arg, path)
-			if err != nil {
-				return errors.Join(err, file.Close())
-			}
-			return r.importInput(ctx, inputFile{path, filepath.ToSlash(name), place, filepath.ToSlash(name), true}, file)
-		})
-	}
-	file, err := os.Open(arg)
-	if err != nil {
-		return err
-	}
-	start := make([]byte, 4)
-	n, _ := file.ReadAt(start, 0)
-	if !importer.IsArchive(start[:n]) {
-		return r.importInput(ctx, inputFile{arg, filepath.Base(arg), place, "", true}, file)
-	}
-	defer file.Close()
-	inputs, err := importer.Archive(r.format, file, info.Size())
-	if err == nil && len(inputs) == 0 {
-		err = fmt.Errorf("it contains no file of %s", r.format.Program)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", arg, err)
-	}
-	for _, input := range inputs {
-		in, err := input.Open()
-		if err == nil {
-			err = r.importInput(ctx, inputFile{arg + "/" + input.Name, input.Name, place, input.Name, false}, in)
-		}
-		if err != nil {
+	if b.size > 0 && b.size+len(quoted) > maxImportBatch {
+		if err := b.flush(ctx); err != nil {
 			return err
 		}
 	}
+	b.lines.WriteString(line)
+	b.size += len(quoted)
+	b.count++
 	return nil
+}
+
+// flush sends the lines that wait.
+func (b *batch) flush(ctx context.Context) error {
+	if b.size == 0 {
+		return nil
+	}
+	if err := setParam(b.req, b.param, b.lines.String()); err != nil {
+		return err
+	}
+	if err := b.send(ctx, b.sent); err != nil {
+		return err
+	}
+	b.lines.Reset()
+	b.size, b.sent = 0, b.count
+	return nil
+}
+
+// importItems sends the lines of a file and prints the sum of the answers. If a request
+// fails, it prints the result of the earlier ones.
+func (a *invocation) importItems(cmd *cobra.Command, form *api.Command, req *api.Request, name string) error {
+	in := cmd.InOrStdin()
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	sum := api.ItemImportAnswer{Invalid: []api.LineProblem{}}
+	b := &batch{req: req, param: "lines"}
+	b.send = func(ctx context.Context, before int) error {
+		answer, _, err := requestAnswer[api.ItemImportAnswer](ctx, a, req)
+		if err != nil {
+			return err
+		}
+		for _, p := range answer.Invalid {
+			p.Line += before
+			sum.Invalid = append(sum.Invalid, p)
+		}
+		sum.Imported += answer.Imported
+		sum.Unchanged += answer.Unchanged
+		sum.Older += answer.Older
+		sum.Removed += answer.Removed
+		sum.DryRun, sum.Disabled = answer.DryRun, answer.Disabled
+		sum.Redacted += answer.Redacted
+		return nil
+	}
+	var err error
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxImportBatch)
+	for err == nil && lines.Scan() {
+		line := lines.Text()
+		if !utf8.ValidString(line) {
+			sum.Invalid = append(sum.Invalid, api.LineProblem{Line: b.count + 1, Reason: "text is not valid UTF-8"})
+			line = "" // keeps the numbers of the lines after it
+		}
+		err = b.add(cmd.Context(), line+"\n")
+	}
+	if err == nil {
+		err = b.flush(cmd.Context())
+	}
+	err = cmp.Or(err, lines.Err())
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("line %d has more than %d bytes", b.count+1, maxImportBatch)
+	}
+	if err != nil && b.sent == 0 {
+		return err
+	}
+	slices.SortStableFunc(sum.Invalid, func(a, b api.LineProblem) int { return cmp.Compare(a.Line, b.Line) })
+	if failure := a.printSum(sum); failure != nil {
+		return failure
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: the lines from %d on were not imported: %w", form.Words, b.sent+1, err)
+	case len(sum.Invalid) > 0:
+		return fmt.Errorf("%s: %s not imported", form.Words, api.Plural(len(sum.Invalid), "line"))
+	}
+	return nil
+}
+
+// A recordImport sends records in batches and sums the answers.
+type recordImport struct {
+	a      *invocation
+	format importer.Format
+	batch  *batch
+	last   []*api.ImportRecord // summaries, whose evidence the other records contain
+	seen   map[string][32]byte // digests of records by id
+	sum    api.ImportAnswer
 }
 
 type inputFile struct {
@@ -150,6 +202,74 @@ type inputFile struct {
 	place  string // absolute path of the argument
 	below  string // path below a directory or in an archive, else empty
 	onDisk bool   // a file can be written beside it
+	open   func() (io.ReadCloser, error)
+}
+
+// importArgument imports a file, an archive, the files below a directory, or
+// standard input.
+func (r *recordImport) importArgument(cmd *cobra.Command, arg string) error {
+	files, err := r.listFiles(cmd.InOrStdin(), arg)
+	for _, f := range files {
+		if err != nil {
+			break
+		}
+		var in io.ReadCloser
+		if in, err = f.open(); err == nil {
+			err = r.importInput(cmd.Context(), f, in)
+		}
+	}
+	return err
+}
+
+func (r *recordImport) listFiles(stdin io.Reader, arg string) (list []inputFile, err error) {
+	if arg == "-" {
+		in := bufio.NewReaderSize(stdin, 64<<10)
+		start, _ := in.Peek(in.Size()) // an error occurs again
+		place := fmt.Sprintf("/standard input %x", sha256.Sum256(start))
+		open := func() (io.ReadCloser, error) { return io.NopCloser(in), nil }
+		return []inputFile{{"-", "standard input", place, "", false, open}}, nil
+	}
+	info, err := os.Stat(arg)
+	if err != nil {
+		return nil, err
+	}
+	place, err := filepath.Abs(arg)
+	if err != nil {
+		return nil, err
+	}
+	place = config.RealPath(place)
+	if info.IsDir() {
+		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() && r.format.Match(entry.Name()) {
+				below, _ := filepath.Rel(arg, path) // cannot fail: path begins with arg
+				open := func() (io.ReadCloser, error) { return os.Open(path) }
+				list = append(list, inputFile{path, below, place, below, true, open})
+			}
+			return err
+		})
+		return list, err
+	}
+	file, err := os.Open(arg)
+	if err != nil {
+		return nil, err
+	}
+	start := make([]byte, 4)
+	n, _ := file.ReadAt(start, 0)
+	if !importer.IsArchive(start[:n]) {
+		open := func() (io.ReadCloser, error) { return file, nil }
+		return []inputFile{{arg, filepath.Base(arg), place, "", true, open}}, nil
+	}
+	inputs, err := importer.Archive(r.format, file, info.Size()) // which stays open
+	if err == nil && len(inputs) == 0 {
+		err = fmt.Errorf("it contains no file of %s", r.format.Program)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", arg, err), file.Close())
+	}
+	for _, in := range inputs {
+		list = append(list, inputFile{arg + "/" + in.Name, in.Name, place, in.Name, false, in.Open})
+	}
+	return list, nil
 }
 
 // source returns the file as a format reads it. Its origin is the name of the file with
@@ -206,7 +326,7 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadC
 			return err
 		}
 	}
-	if dry, _ := paramGiven(r.req, "dry_run"); len(invalid) == 0 || dry == "true" || !f.onDisk {
+	if dry, _ := paramGiven(r.batch.req, "dry_run"); len(invalid) == 0 || dry == "true" || !f.onDisk {
 		return nil
 	}
 	return keepInvalid(f.shown, invalid)
@@ -257,8 +377,7 @@ func (r *recordImport) addFailure(reason string) {
 	r.sum.Records = append(r.sum.Records, api.ImportedRecord{State: "failed", Reason: reason})
 }
 
-// add adds a record to the batch, and sends the batch before if it would become
-// too large. The first of several records with an id is imported.
+// add adds a record to the batch. The first of several records with an id is imported.
 func (r *recordImport) add(ctx context.Context, file string, record *api.ImportRecord) error {
 	line, err := api.EncodeJSON(record)
 	if err != nil {
@@ -274,35 +393,17 @@ func (r *recordImport) add(ctx context.Context, file string, record *api.ImportR
 	default:
 		r.seen[record.ID] = is
 	}
-	quoted, err := json.Marshal(string(line))
-	if err != nil {
-		return err
-	}
-	if r.pending > 0 && r.size+len(quoted) > maxImportBatch {
-		if err := r.send(ctx); err != nil {
-			return err
-		}
-	}
-	r.batch.Write(line)
-	r.size += len(quoted)
-	r.pending++
-	return nil
+	return r.batch.add(ctx, string(line))
 }
 
-// send sends the batch and adds the answer to the sum.
-func (r *recordImport) send(ctx context.Context) error {
-	if r.pending == 0 {
-		return nil
-	}
-	if err := setParam(r.req, "records", r.batch.String()); err != nil {
-		return err
-	}
-	answer, _, err := requestAnswer[api.ImportAnswer](ctx, r.a, r.req)
+// send sends the request of a batch and adds the answer to the sum.
+func (r *recordImport) send(ctx context.Context, before int) error {
+	answer, _, err := requestAnswer[api.ImportAnswer](ctx, r.a, r.batch.req)
 	if err != nil {
 		return err
 	}
 	for _, record := range answer.Records {
-		record.Line += r.count
+		record.Line += before
 		r.sum.Records = append(r.sum.Records, record)
 	}
 	r.sum.Created += answer.Created
@@ -319,9 +420,6 @@ func (r *recordImport) send(ctx context.Context) error {
 	}
 	r.sum.Redacted += answer.Redacted
 	r.sum.DryRun, r.sum.Disabled = answer.DryRun, answer.Disabled
-	r.count += r.pending
-	r.batch.Reset()
-	r.size, r.pending = 0, 0
 	return nil
 }
 
@@ -329,7 +427,7 @@ func (r *recordImport) send(ctx context.Context) error {
 // command. If a request has failed, the sum is that of the earlier ones.
 func (r *recordImport) finish(ctx context.Context, form *api.Command, err error) error {
 	if err == nil {
-		err = r.send(ctx)
+		err = r.batch.flush(ctx)
 	}
 	for _, record := range r.last {
 		if err == nil {
@@ -337,12 +435,12 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 		}
 	}
 	if err == nil {
-		err = r.send(ctx)
+		err = r.batch.flush(ctx)
 	}
-	if err != nil && r.count == 0 && r.sum.Failed == 0 {
-		return err
-	}
-	if err == nil && r.count == 0 && r.sum.Failed == 0 {
+	if r.batch.sent == 0 && r.sum.Failed == 0 {
+		if err != nil {
+			return err
+		}
 		r.a.out.addHint(term.AsText, "%s: the files contain no records", form.Words)
 	}
 	if failure := r.a.printSum(r.sum); failure != nil {
