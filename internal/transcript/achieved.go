@@ -15,9 +15,6 @@ var completionPatterns = []func() *regexp.Regexp{
 	compilePattern(`\b(?:is|are) now \w+|\bnow (?:works?|passes|pass|returns?|uses?|supports?|handles?|builds?|runs?)\b|\b(?:all|the|\d+) (?:\w+ )?tests? (?:now )?(?:pass|are (?:green|passing))|现在(?:可以|能|会|已)|测试(?:全部|都|均)?(?:已)?通过`),
 }
 
-// incompleteRE matches statements about work that is not, or not yet, complete.
-var incompleteRE = compilePattern(`\b(?:I'll|I will|let me|going to|next|should I|shall I|would you|could|can't|cannot|couldn't|unable|failed to|not yet|hasn't|haven't|todo|if you)\b|接下来|下一步|还没|尚未|未能|无法|需要我|如果你|要不要`)
-
 // maxAchievement is the maximum length of a statement in characters.
 const maxAchievement = 300
 
@@ -43,6 +40,5 @@ func isWorkStatement(sentence string) bool {
 	n := utf8.RuneCountInString(sentence)
 	last, _ := utf8.DecodeLastRuneInString(sentence)
 	return n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
-		!incompleteRE().MatchString(sentence) &&
 		strings.IndexFunc(sentence, unicode.IsControl) < 0
 }

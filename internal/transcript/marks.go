@@ -135,16 +135,14 @@ var rules = []rule{
 	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:remember|note|don'?t forget|do not forget|` +
 		`keep in mind|` +
 		`bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S|` +
-		`(?:from now on|going forward)\b)`),
-		compilePattern(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
+		`(?:from now on|going forward)\b)`), nil},
 	{Remember, true, false, compilePattern(sentenceStart + `(?:remind me (?:to|that|of|about) |I(?:'ve|` +
 		` have)? promised? ` +
 		`(?:to|that|you|\S+ (?:to|that)) |(?:(?:请|记得|到时候?)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S)`),
 		undecidedRE},
 	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|` +
 		`记录(?:一下|下来)|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)|(?:以后|今后|从现在起|从今往后|从今以后)` +
-		`(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`),
-		compilePattern(`(?:我|还|不|都|你还|没|只)记得|记得.{0,12}[吗么嘛]|记住了[。！]?$`)},
+		`(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
 
 	{Decision, false, true, labelPattern(`decision|decided|agreed|agreement|resolution|决定|结论|约定`), nil},
 	{Constraint, true, true, labelPattern(`(?:hard )?constraints?|requirements?|restrictions?|limits?|deadline|rules?|` +
@@ -168,8 +166,7 @@ var rules = []rule{
 		`with|on|to|as|at|from|through|via|without)\b)|\bmust (?:run|work|fit|stay|remain|support|use|build|pass|return|` +
 		`keep|start|finish|handle|accept|match|contain|include)\b|\b(?:is|are)(?: not|n't) allowed|\bnot allowed to\b|` +
 		`\b(?:is|are) (?:forbidden|required to)\b|\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|` +
-		`will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`),
-		compilePattern(`\b(?:a|the) must\b|\b(?:if|whether|might|maybe|perhaps|could|unless)\b`)},
+		`will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), undecidedRE},
 	{Constraint, true, false, compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|` +
 		`不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|` +
 		`(?:最多|至少|不超过|上限是?)\s*\d`), compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
