@@ -71,8 +71,7 @@ func (c jsonHooks) findHandlers(d *jsonDoc) (found []handler, err error) {
 				}
 			}
 		}
-		list, _ := listItems(v)
-		for i := range list {
+		for i := range itemsOf(v) {
 			if err := walk(append(chain, step{v, i})); err != nil {
 				return err
 			}
@@ -148,10 +147,9 @@ func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 			return d.fileContent(failed)
 		}
 		err = d.removeChain(handlers[len(handlers)-1].chain, func(depth int, container *hujson.Value) bool {
-			list, _ := listItems(container)
 			// A group, whose other members matter only with a command; its list, likewise with
 			// comments.
-			return depth == 3 || depth == 4 && len(list) == 1 || isOnlyItem(container)
+			return depth == 3 || depth == 4 && len(itemsOf(container)) == 1 || d.isOnlyItem(container)
 		})
 	}
 	return nil, err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -56,14 +55,12 @@ func eolOf(text string) string {
 	return "\n"
 }
 
-// A jsonDoc is a settings file in JSON with comments. Each edit changes the
-// syntax tree, packs it and parses it again.
+// A jsonDoc is a settings file in JSON with comments. Each edit changes the text and parses
+// it again.
 type jsonDoc struct {
 	data      []byte // the file as read
 	bom, text string // the file after the edits
-	end       string // line end added to text: the parser requires one after a comment
 	root      hujson.Value
-	edited    bool
 
 	eol, unit    string // line end and indentation
 	lines, tight bool   // whether items have their own lines, and no space after colons
@@ -77,37 +74,36 @@ func readJSON(data []byte) (*jsonDoc, error) {
 	}
 	d := &jsonDoc{data: data, bom: mark}
 	if strings.TrimSpace(text) == "" {
-		text = "{}\n"
+		return d, d.parseText("{}\n")
 	}
-	if !strings.HasSuffix(text, "\n") {
-		d.end = "\n"
-	}
-	return d, d.parseText([]byte(text + d.end))
+	return d, d.parseText(text)
 }
 
 func (d *jsonDoc) fileContent(err error) ([]byte, error) {
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !d.edited:
+	}
+	if d.text == "{}\n" && strings.TrimSpace(string(d.data)) == d.bom {
 		return d.data, nil
 	}
-	return []byte(d.bom + strings.TrimSuffix(d.text, d.end)), nil
+	return []byte(d.bom + d.text), nil
 }
 
-// applyEdit parses the text of the changed syntax tree.
-func (d *jsonDoc) applyEdit() error {
-	d.edited = true
-	return d.parseText(d.root.Pack())
+// edit replaces a part of the text.
+func (d *jsonDoc) edit(start, end int, text ...string) error {
+	return d.parseText(d.text[:start] + strings.Join(text, "") + d.text[end:])
 }
 
 // parseText replaces the text, and finds its style.
-func (d *jsonDoc) parseText(text []byte) (err error) {
-	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxContainers {
+func (d *jsonDoc) parseText(text string) (err error) {
+	if strings.Count(text, "{")+strings.Count(text, "[") > maxContainers {
 		return errorAt("", 0, "the file contains more than %d objects and lists", maxContainers)
 	}
-	d.text = string(text)
-	d.root, err = hujson.Parse(text)
+	d.text = text
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n" // a comment at the end requires a line end
+	}
+	d.root, err = hujson.Parse([]byte(text))
 	if err != nil {
 		e := &Error{Text: errors.Unwrap(err).Error()}
 		fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &e.Line, &e.Column)
@@ -120,15 +116,14 @@ func (d *jsonDoc) parseText(text []byte) (err error) {
 		return errorAt(d.text, d.root.StartOffset, "settings must be an object, in braces")
 	}
 	d.eol, d.unit, d.lines, d.tight = eolOf(d.text), "  ", true, false
-	members, _ := listItems(&d.root)
-	for i, m := range members {
-		indent, alone := d.indentAt(m.Name.StartOffset)
+	for i, m := range itemsOf(&d.root) {
+		indent, alone := d.indentAt(m.start)
 		d.lines = alone
 		if alone {
 			base, _ := d.indentAt(d.root.StartOffset)
 			d.unit = strings.TrimPrefix(indent, base)
 		}
-		d.tight = d.tight || i == 0 && len(m.Value.BeforeExtra) == 0
+		d.tight = d.tight || i == 0 && len(m.value.BeforeExtra) == 0
 	}
 	return nil
 }
@@ -142,6 +137,41 @@ func (d *jsonDoc) indentAt(offset int) (indent string, alone bool) {
 	return line[:len(line)-len(rest)], start > 0 && rest == ""
 }
 
+// An item is an item of an object or a list.
+type item struct {
+	name       string // of a member
+	value      *hujson.Value
+	before     hujson.Extra // between the item before and start
+	start, end int          // with the name, and with the comma after it
+	comma      bool
+}
+
+// itemsOf returns the items of an object or a list.
+func itemsOf(v *hujson.Value) (list []item) {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		for i := range c.Members {
+			m := &c.Members[i]
+			list = append(list, item{name: m.Name.Value.(hujson.Literal).String(), value: &m.Value,
+				before: m.Name.BeforeExtra, start: m.Name.StartOffset})
+		}
+	case *hujson.Array:
+		for i := range c.Elements {
+			e := &c.Elements[i]
+			list = append(list, item{value: e, before: e.BeforeExtra, start: e.StartOffset})
+		}
+	}
+	for i := range list {
+		m := &list[i]
+		m.comma = i < len(list)-1 || m.value.AfterExtra != nil
+		m.end = m.value.EndOffset
+		if m.comma {
+			m.end += len(m.value.AfterExtra) + 1
+		}
+	}
+	return list
+}
+
 // A step is the position of an item in an object or a list, or of none.
 type step struct {
 	in *hujson.Value
@@ -153,22 +183,19 @@ func (s step) value() *hujson.Value {
 	if s.at < 0 {
 		return nil
 	}
-	if list, ok := s.in.Value.(*hujson.Array); ok {
-		return &list.Elements[s.at]
-	}
-	return &s.in.Value.(*hujson.Object).Members[s.at].Value
+	return itemsOf(s.in)[s.at].value
 }
 
 // findMember returns the position of a member of an object. A duplicate key is an
 // error, because programs differ in the member that they read.
 func (d *jsonDoc) findMember(v *hujson.Value, key string) (step, error) {
 	found := step{v, -1}
-	for i, m := range v.Value.(*hujson.Object).Members {
-		if m.Name.Value.(hujson.Literal).String() != key {
+	for i, m := range itemsOf(v) {
+		if m.name != key {
 			continue
 		}
 		if found.at >= 0 {
-			return found, errorAt(d.text, m.Name.StartOffset, "key %q is duplicated", key)
+			return found, errorAt(d.text, m.start, "key %q is duplicated", key)
 		}
 		found.at = i
 	}
@@ -182,10 +209,7 @@ func (d *jsonDoc) findKind(v *hujson.Value, key string, kind hujson.Kind) (step,
 	if err != nil || found.at < 0 || found.value().Value.Kind() == kind {
 		return found, err
 	}
-	noun := "an object, in braces"
-	if kind == '[' {
-		noun = "a list, in brackets"
-	}
+	noun := map[hujson.Kind]string{'{': "an object, in braces", '[': "a list, in brackets"}[kind]
 	return found, errorAt(d.text, found.value().StartOffset, "%q must be %s", key, noun)
 }
 
@@ -197,41 +221,14 @@ func decodeValue(v *hujson.Value) (decoded any) {
 	return decoded
 }
 
-// listItems returns the items of an object or a list, and the extra after them.
-// In an item of a list the name has only an offset and the extra before it.
-func listItems(v *hujson.Value) (list []hujson.ObjectMember, after hujson.Extra) {
-	switch c := v.Value.(type) {
-	case *hujson.Object:
-		return slices.Clone(c.Members), c.AfterExtra
-	case *hujson.Array:
-		for _, e := range c.Elements {
-			name := hujson.Value{BeforeExtra: e.BeforeExtra, StartOffset: e.StartOffset}
-			list = append(list, hujson.ObjectMember{Name: name, Value: e})
-		}
-		return list, c.AfterExtra
-	}
-	return nil, nil
-}
-
-func (d *jsonDoc) setItems(v *hujson.Value, list []hujson.ObjectMember, after hujson.Extra) error {
-	switch c := v.Value.(type) {
-	case *hujson.Object:
-		c.Members, c.AfterExtra = list, after
-	case *hujson.Array:
-		c.Elements, c.AfterExtra = nil, after
-		for _, m := range list {
-			m.Value.BeforeExtra = m.Name.BeforeExtra
-			c.Elements = append(c.Elements, m.Value)
-		}
-	}
-	return d.applyEdit()
-}
-
 // isOnlyItem reports whether an object or a list has one item and no comments.
-func isOnlyItem(v *hujson.Value) bool {
-	list, after := listItems(v)
-	return len(list) == 1 && after.IsStandard() &&
-		list[0].Name.BeforeExtra.IsStandard() && list[0].Value.AfterExtra.IsStandard()
+func (d *jsonDoc) isOnlyItem(v *hujson.Value) bool {
+	list := itemsOf(v)
+	if len(list) != 1 {
+		return false
+	}
+	after := hujson.Extra(d.text[list[0].end : v.EndOffset-1])
+	return after.IsStandard() && list[0].before.IsStandard() && list[0].value.AfterExtra.IsStandard()
 }
 
 // setMember replaces the member of an object, or adds it. A replaced value
@@ -247,68 +244,63 @@ func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
 	}
 	indent, _ := d.indentAt(found.StartOffset)
 	lines := strings.Contains(d.text[found.StartOffset:found.EndOffset], "\n")
-	found.Value = d.render(value, indent, lines)
-	return d.applyEdit()
+	return d.edit(found.StartOffset, found.EndOffset, d.render(value, indent, lines))
 }
 
 // addItem appends an item to an object or, without a key, to a list, after the
 // last comment.
 func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
-	list, after := listItems(v)
-	trimmed := bytes.TrimRight(after, blank)
-	rest := string(after[len(trimmed):])
 	base, _ := d.indentAt(v.StartOffset)
-	indent, lines, sep := base+d.unit, d.lines, ""
-	var m hujson.ObjectMember
+	indent, lines, sep, start, end := base+d.unit, d.lines, "", v.StartOffset+1, v.EndOffset-1
+	comma, trailing := "", ""
+	list := itemsOf(v)
 	if len(list) > 0 {
 		last := list[len(list)-1]
-		indent, lines = d.indentAt(last.Name.StartOffset)
-		m.Value.AfterExtra = last.Value.AfterExtra[:0] // nil unless a comma follows the last item
+		indent, lines = d.indentAt(last.start)
+		start, comma = last.end, ","
+		if last.comma {
+			comma, trailing = "", ","
+		}
 		if !d.tight {
 			sep = " "
 		}
-	} else if lines && !strings.Contains(rest, "\n") {
-		rest = d.eol + base + rest
 	}
-	if lines || !hujson.Extra(trimmed).IsValid() { // without its line end a line comment is invalid
+	kept := strings.TrimRight(d.text[start:end], blank)
+	rest := d.text[start+len(kept) : end]
+	if len(list) == 0 && lines && !strings.Contains(rest, "\n") {
+		rest = d.eol + base
+	}
+	if lines || !hujson.Extra(kept).IsValid() { // without its line end a line comment is invalid
 		sep = d.eol + indent
 	}
-	m.Name.BeforeExtra = slices.Concat(trimmed, []byte(sep))
-	m.Value.Value = d.render(value, indent, lines)
+	text := d.render(value, indent, lines)
 	if key != "" {
-		m.Name.Value = hujson.Literal(encodeJSON(key))
-		if !d.tight {
-			m.Value.BeforeExtra = hujson.Extra(" ")
-		}
+		colon := map[bool]string{true: ":", false: ": "}[d.tight]
+		text = string(encodeJSON(key)) + colon + text
 	}
-	return d.setItems(v, append(list, m), hujson.Extra(rest))
+	return d.edit(start, end, comma, kept, sep, text, trailing, rest)
 }
 
 // removeItem removes an item of an object or a list, with its line. Comments
 // next to the item stay.
 func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
-	if isOnlyItem(v) {
-		return d.setItems(v, nil, nil)
+	if d.isOnlyItem(v) {
+		return d.edit(v.StartOffset+1, v.EndOffset-1)
 	}
-	list, after := listItems(v)
-	removed, next := list[i], &after
+	list := itemsOf(v)
+	m, next := list[i], v.EndOffset-1
 	if i < len(list)-1 {
-		next = &list[i+1].Name.BeforeExtra
+		next = list[i+1].start
 	}
-	rest := hujson.Extra(bytes.TrimRight(removed.Name.BeforeExtra, blank))
-	if !slices.Concat(rest, *next).IsValid() {
-		rest = removed.Name.BeforeExtra // with the line end of its last comment
+	kept := strings.TrimRight(string(m.before), blank)
+	if !hujson.Extra(kept + d.text[m.end:next]).IsValid() {
+		kept = string(m.before) // with the line end of its last comment
 	}
-	*next = slices.Concat(rest, *next)
-	if i > 0 && i == len(list)-1 {
-		last := &list[i-1].Value
-		if removed.Value.AfterExtra != nil { // a comma follows it
-			last.AfterExtra = append(hujson.Extra{}, last.AfterExtra...)
-		} else {
-			after, last.AfterExtra = slices.Concat(last.AfterExtra, after), nil
-		}
+	start := m.start - len(m.before)
+	if !m.comma && i > 0 {
+		start-- // the comma of the item before
 	}
-	return d.setItems(v, slices.Delete(list, i, i+1), after)
+	return d.edit(start, m.end, kept)
 }
 
 // removeChain removes the item of the last step of a chain from the root. While drops
@@ -322,17 +314,17 @@ func (d *jsonDoc) removeChain(chain []step, drops func(depth int, container *huj
 }
 
 // render returns a value as JSON, in one line or in several.
-func (d *jsonDoc) render(v any, indent string, lines bool) hujson.Literal {
+func (d *jsonDoc) render(v any, indent string, lines bool) string {
 	var b bytes.Buffer
 	switch {
 	case lines:
 		json.Indent(&b, encodeJSON(v), indent, d.unit)
-		return hujson.Literal(strings.ReplaceAll(b.String(), "\n", d.eol))
+		return strings.ReplaceAll(b.String(), "\n", d.eol)
 	case d.tight:
-		return hujson.Literal(encodeJSON(v))
+		return string(encodeJSON(v))
 	}
 	json.Indent(&b, encodeJSON(v), "", "")
-	return hujson.Literal(strings.NewReplacer(",\n", ", ", "\n", "").Replace(b.String()))
+	return strings.NewReplacer(",\n", ", ", "\n", "").Replace(b.String())
 }
 
 // encodeJSON returns a value as JSON, with < and & as they are.

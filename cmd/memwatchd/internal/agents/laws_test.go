@@ -100,15 +100,14 @@ func lawsJSON(t *testing.T, agent Agent, part Component, data []byte) {
 // emptyOnTheWay reports whether the object of a key contains an empty list,
 // which uninstalling removes.
 func emptyOnTheWay(root *hujson.Value, key string) bool {
-	members, _ := listItems(root)
+	members := itemsOf(root)
 	for _, m := range members {
-		if m.Name.Value.(hujson.Literal).String() != key {
+		if m.name != key {
 			continue
 		}
-		events, _ := listItems(&m.Value)
+		events := itemsOf(m.value)
 		for _, event := range events {
-			if list, _ := listItems(&event.Value); len(list) == 0 &&
-				(event.Value.Value.Kind() == '[' || event.Name.Value.(hujson.Literal).String() == "servers") {
+			if len(itemsOf(event.value)) == 0 && (event.value.Value.Kind() == '[' || event.name == "servers") {
 				return true
 			}
 		}

@@ -76,9 +76,8 @@ func (s jsonServers) findServer(d *jsonDoc) (chain []step, missing []string, err
 		if err != nil {
 			return nil, nil, err
 		}
-		list, _ := listItems(at)
 		switch {
-		case s.short && len(chain) == 1 && len(keys) == 3 && !isServers(member.value()) && len(list) > 0:
+		case s.short && len(chain) == 1 && len(keys) == 3 && !isServers(member.value()) && len(itemsOf(at)) > 0:
 			// Version 1: another server, or none yet in an object with other servers.
 			keys = slices.Delete(keys, i, i+1)
 			i--
@@ -94,11 +93,7 @@ func (s jsonServers) findServer(d *jsonDoc) (chain []step, missing []string, err
 
 // isServers distinguishes an object of servers from a server and from nothing.
 func isServers(v *hujson.Value) bool {
-	if v == nil {
-		return false
-	}
-	list, _ := listItems(v)
-	return !slices.ContainsFunc(list, func(m hujson.ObjectMember) bool { return m.Value.Value.Kind() != '{' })
+	return v != nil && !slices.ContainsFunc(itemsOf(v), func(m item) bool { return m.value.Value.Kind() != '{' })
 }
 
 func (s jsonServers) listCommands(data []byte) ([]Command, error) {
@@ -133,10 +128,10 @@ func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
 		}
 		return d.fileContent(d.addItem(at, missing[0], value))
 	}
-	for _, m := range at.Value.(*hujson.Object).Members {
-		switch m.Name.Value.(hujson.Literal).String() {
+	for _, m := range itemsOf(at) {
+		switch m.name {
 		case "url", "serverUrl", "httpUrl": // the key of an address differs by agent
-			return nil, errorAt(d.text, m.Name.StartOffset, "%s is configured as a remote server: uninstall it first", serverName)
+			return nil, errorAt(d.text, m.start, "%s is configured as a remote server: uninstall it first", serverName)
 		}
 	}
 	e := s.newEntry(c)
@@ -176,8 +171,7 @@ func (s jsonServers) removeCommand(data []byte) ([]byte, error) {
 	if err != nil || missing != nil {
 		return d.fileContent(err)
 	}
-	root, _ := listItems(&d.root)
 	return d.fileContent(d.removeChain(chain, func(depth int, container *hujson.Value) bool {
-		return isOnlyItem(container) && (depth > 1 || len(root) > 1)
+		return d.isOnlyItem(container) && (depth > 1 || len(itemsOf(&d.root)) > 1)
 	}))
 }
