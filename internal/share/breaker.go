@@ -2,7 +2,6 @@ package share
 
 import (
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -17,7 +16,11 @@ type Breaker struct {
 	// Stopped is called when requests are no longer permitted; nil for nothing.
 	Stopped func()
 
-	mu        sync.Mutex
+	mu sync.Mutex
+	breakerState
+}
+
+type breakerState struct {
 	failures  int
 	open      bool          // requests are not permitted
 	pause     time.Duration // the last one since a request succeeded, or zero
@@ -34,25 +37,27 @@ const (
 	maxPause    = 5 * time.Minute
 )
 
-// Allows reports whether requests are permitted.
-func (b *Breaker) Allows() bool {
+// state returns a copy of the state.
+func (b *Breaker) state() breakerState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return !b.open
+	return b.breakerState
 }
+
+// Allows reports whether requests are permitted.
+func (b *Breaker) Allows() bool { return !b.state().open }
 
 // Due returns the time until a trial is permitted, 0 if requests are. It is
 // negative if none ever is.
 func (b *Breaker) Due(now time.Time) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.permanent:
+	switch s := b.state(); {
+	case s.permanent:
 		return -1
-	case !b.open:
+	case !s.open:
 		return 0
+	default:
+		return max(s.until.Sub(now), 0)
 	}
-	return max(b.until.Sub(now), 0)
 }
 
 // Record records the result of a request.
@@ -60,25 +65,9 @@ func (b *Breaker) Record(now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil || errors.Is(err, ErrNotFound) {
-		b.failures, b.open, b.pause, b.permanent, b.lastOK, b.lastError = 0, false, 0, false, now, ""
+		b.breakerState = breakerState{lastOK: now}
 		return
 	}
-	b.recordFailure(now, err)
-}
-
-// Trial records the result of a trial.
-func (b *Breaker) Trial(now time.Time, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err == nil {
-		b.open, b.lastOK, b.lastError = false, now, ""
-		return
-	}
-	b.recordFailure(now, err)
-}
-
-// recordFailure records a failed request. The caller holds b.mu.
-func (b *Breaker) recordFailure(now time.Time, err error) {
 	b.lastError = err.Error()
 	b.failures++
 	e, known := errors.AsType[*Error](err)
@@ -88,14 +77,24 @@ func (b *Breaker) recordFailure(now time.Time, err error) {
 	}
 	b.open = true
 	b.pause = min(max(2*b.pause, minPause), maxPause)
-	wait := time.Duration(float64(b.pause) * (0.8 + 0.4*rand.Float64()))
-	if known {
-		wait = max(wait, min(e.RetryAfter, time.Hour))
+	b.until = now.Add(b.pause)
+	if known && e.RetryAfter > b.pause {
+		b.until = now.Add(min(e.RetryAfter, time.Hour))
 	}
-	b.until = now.Add(wait)
 	if b.Stopped != nil {
 		b.Stopped()
 	}
+}
+
+// Trial records the result of a trial.
+func (b *Breaker) Trial(now time.Time, err error) {
+	if err != nil {
+		b.Record(now, err)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open, b.lastOK, b.lastError = false, now, ""
 }
 
 // Reset permits requests, because a user asks for one.
@@ -103,12 +102,4 @@ func (b *Breaker) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failures, b.open, b.pause, b.permanent = 0, false, 0, false
-}
-
-// status returns whether requests are permitted, the time of the last success, and
-// the error of the last request.
-func (b *Breaker) status() (open, permanent bool, lastOK time.Time, lastError string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open, b.permanent, b.lastOK, b.lastError
 }

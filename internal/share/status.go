@@ -17,12 +17,12 @@ func (p *Publisher) Status() api.ShareStatusAnswer {
 	}
 	p.statusMu.Unlock()
 	s.Host, s.Refused = p.Rules.Host, len(s.Refusals)
-	open, permanent, lastOK, lastError := p.Breaker.status()
-	s.State, s.LastOK, s.LastError = "publishing", lastOK.UTC(), lastError
+	b := p.Breaker.state()
+	s.State, s.LastOK, s.LastError = "publishing", b.lastOK.UTC(), b.lastError
 	switch {
-	case permanent:
+	case b.permanent:
 		s.State = "failed"
-	case open, lastError != "":
+	case b.open, b.lastError != "":
 		s.State = "waiting"
 	}
 	return s
