@@ -17,7 +17,8 @@ import (
 
 // Clear waits until the temporary files of earlier changes of a file are gone, so
 // that no older version is left in them. It waits a moment for programs that have
-// one open. If a temporary file cannot be removed yet, Clear returns an error.
+// one open. If a temporary file cannot be removed yet, or has become a conflict copy, Clear
+// returns an error.
 func (w *Writer) Clear(ctx context.Context, path string) error {
 	var errs []error
 	for _, l := range w.leftoversOf(path) {
@@ -26,6 +27,9 @@ func (w *Writer) Clear(ctx context.Context, path string) error {
 		for n := 1; errors.Is(err, errConcurrentSave) && n < maxAttempts && ctx.Err() == nil; n++ {
 			sleepContext(ctx, conflictPause<<(n-1))
 			err = w.settle(l)
+		}
+		if l.copied != "" {
+			err = fmt.Errorf("%s has the text of another program; list the entries again", l.copied)
 		}
 		errs = append(errs, err)
 	}

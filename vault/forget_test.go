@@ -147,6 +147,37 @@ func TestSecretChange(t *testing.T) {
 	}
 }
 
+// TestLateTextOfASecretChange checks that text that another program adds to the old file
+// is merged without the removed lines, and is in a conflict copy if it changed these lines.
+func TestLateTextOfASecretChange(t *testing.T) {
+	for _, test := range []struct{ late, file, copied string }{
+		{"one\nsecret\ntwo\nlate\n", "one\ntwo\nlate\n", ""},
+		{"one\nsecret, changed\ntwo\n", "one\ntwo\n", "one\nsecret, changed\ntwo\n"},
+	} {
+		w := newWriter(t, map[string]string{"a.md": "one\nsecret\ntwo\n"})
+		w.Vault.noLeases, w.settleDelay = true, 100*time.Millisecond
+		f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "a.md"), os.O_WRONLY, 0)
+		must(t, err)
+		c := contentChange("a.md", "one\ntwo\n")
+		c.Secret = true
+		_, err = w.Write(t.Context(), c)
+		must(t, err)
+		_, err = f.WriteString(test.late)
+		must(t, errors.Join(err, f.Close()))
+		if err := w.Clear(t.Context(), "a.md"); (err != nil) != (test.copied != "") {
+			t.Error(err)
+		}
+		if test.copied == "" {
+			wantFiles(t, w, map[string]string{"a.md": test.file})
+		} else {
+			wantFileAndCopy(t, w, "a.md", test.file, test.copied)
+		}
+		if journalHolds(t, w.Journal, "secret") {
+			t.Error("the journal has the text")
+		}
+	}
+}
+
 // TestClearWaits checks that Clear waits for a program that has the replaced file
 // open for writing.
 func TestClearWaits(t *testing.T) {

@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -32,7 +31,28 @@ type leftover struct {
 	settling sync.Mutex // serializes settle
 	due      time.Time  // when the temporary file is looked at first
 	seen     bool       // it was looked at; guarded by Writer.mu
-	merged   []byte     // text that another program wrote to the temporary file, and that was merged
+	copied   string     // the conflict copy that the temporary file became
+
+	// The contents before and after the change; nil after a crash. Once text that another
+	// program wrote to the temporary file is merged, that text takes their place.
+	before, after []byte
+}
+
+// base returns the content of the temporary file that other programs may have had open, or
+// nil if it is unknown, as after a crash if lines of it were forgotten.
+func (w *Writer) base(l *leftover) []byte {
+	base, digest := l.before, l.record.Before
+	if !l.made {
+		base, digest = l.after, l.record.After
+	}
+	if base != nil {
+		return base
+	}
+	stored, err := w.Journal.Version(digest)
+	if err != nil || journal.Digest(stored) != digest {
+		return nil
+	}
+	return stored
 }
 
 const (
@@ -276,7 +296,7 @@ func (w *Writer) resolve(l *leftover) (made bool, err error) {
 	case !there:
 		return false, w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
 	case !file.hasDigest(r.After):
-		return false, w.makeConflictCopy(s, r)
+		return false, w.makeConflictCopy(s, l)
 	}
 	if err := w.putBack(s, r.Temp, file); err != nil {
 		return false, err
@@ -342,7 +362,7 @@ func (w *Writer) clear(l *leftover, now bool) error {
 	case unix.ENOENT:
 		return nil
 	case unix.EACCES, unix.ELOOP:
-		return w.makeConflictCopy(s, r)
+		return w.makeConflictCopy(s, l)
 	default:
 		return err
 	}
@@ -352,7 +372,8 @@ func (w *Writer) clear(l *leftover, now bool) error {
 	}
 	defer hold.release()
 	temp, err := w.readVersion(s.dir, r.Temp)
-	known := temp.hasDigest(r.Before) || temp.hasDigest(r.After) || l.merged != nil && temp.hash == hashOf(l.merged)
+	known := temp.hasDigest(r.Before) || temp.hasDigest(r.After) ||
+		l.before != nil && temp.hash == hashOf(l.before)
 	switch {
 	case err != nil:
 		return err
@@ -378,7 +399,7 @@ func (w *Writer) clear(l *leftover, now bool) error {
 	case errors.Is(err, ErrChanging), err == nil && hashOf(data) != temp.hash:
 		return errConcurrentSave
 	case errors.Is(err, ErrTooLarge):
-		return w.makeConflictCopy(s, r)
+		return w.makeConflictCopy(s, l)
 	case err != nil:
 		return err
 	}
@@ -391,31 +412,25 @@ var errNotMerged = errors.New("conflicts with the file")
 
 // mergeLate merges late, which another program wrote to the temporary file, into the
 // file. If both changed the same lines, late replaces the file if the file has
-// this writer's version, and becomes a conflict copy otherwise. On success it returns
-// errConcurrentSave, as the program may write more.
+// this writer's version and the journal keeps that, and becomes a conflict copy otherwise. On
+// success mergeLate returns errConcurrentSave, as the program may write more.
 func (w *Writer) mergeLate(s *dirEntry, l *leftover, late []byte) error {
 	r := &l.record
 	w.countLostRace(r.Path)
-	base, err := l.merged, error(nil)
-	if base == nil && l.made {
-		base, err = w.Journal.Version(r.Before)
-	} else if base == nil {
-		base, err = w.Journal.Version(r.After)
-	}
-	known := err == nil && base != nil
-	_, err = w.Write(context.Background(), Change{
+	base := w.base(l)
+	_, err := w.Write(context.Background(), Change{
 		Path: r.Path, Cause: mergeCause, Reason: "text that another program saved meanwhile", Requested: true, copies: true,
 		Edit: func(old *File) ([]byte, error) {
 			var now []byte
 			if old != nil {
 				now = old.Data
 			}
-			if known && old != nil {
+			if base != nil && old != nil {
 				if merged, line := diff.MergeText(base, now, late, 0); line == 0 {
 					return merged, nil
 				}
 			}
-			if journal.Digest(now) == r.After {
+			if journal.Digest(now) == r.After && !r.Forgotten {
 				return late, nil
 			}
 			return nil, errNotMerged
@@ -424,28 +439,28 @@ func (w *Writer) mergeLate(s *dirEntry, l *leftover, late []byte) error {
 	_, refused := errors.AsType[*RefusedError](err)
 	switch {
 	case refused, errors.Is(err, errNotMerged):
-		return w.makeConflictCopy(s, r)
+		return w.makeConflictCopy(s, l)
 	case err != nil:
 		return err
 	}
-	l.merged = bytes.Clone(late)
+	l.before, l.after = late, late
 	return errConcurrentSave
 }
 
 // makeConflictCopy gives a temporary file the name of a conflict copy. The file
 // contains a version saved by another program that a later save superseded.
-func (w *Writer) makeConflictCopy(s *dirEntry, r *journal.Record) error {
+func (w *Writer) makeConflictCopy(s *dirEntry, l *leftover) error {
 	stem, _ := memory.CutMarkdown(s.base)
-	mark := ".conflict-copy-" + strings.TrimSuffix(strings.TrimPrefix(r.Temp, tempPrefix), tempSuffix)
+	mark := ".conflict-copy-" + strings.TrimSuffix(strings.TrimPrefix(l.record.Temp, tempPrefix), tempSuffix)
 	name := cmp.Or(stem, s.base) + mark + s.base[len(cmp.Or(stem, s.base)):]
-	err := w.runSyscall("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
+	err := w.runSyscall("keep", func() error { return renameNew(s.dir, l.record.Temp, s.dir, name) })
 	if errors.Is(err, unix.ENAMETOOLONG) {
-		name, err = r.Temp, nil
+		name, err = l.record.Temp, nil
 	}
 	if err == nil {
 		parent, _ := cutLast(s.path)
-		w.logger().Warn("text that another program saved during a change is in a conflict copy", "path",
-			joinPath(parent, name))
+		l.copied = joinPath(parent, name)
+		w.logger().Warn("text that another program saved during a change is in a conflict copy", "path", l.copied)
 	}
 	return err
 }

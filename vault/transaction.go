@@ -217,7 +217,10 @@ func (t *transaction) commit() (written Written, err error) {
 			err = errors.Join(err, t.undo())
 		}
 	}
-	l := &leftover{entry: t.entry.reopen(), record: t.record, made: err == nil, decided: err == nil}
+	l := &leftover{entry: t.entry.reopen(), record: t.record, made: err == nil, decided: err == nil, after: t.data}
+	if t.old != nil {
+		l.before = t.old.Data
+	}
 	if failure := t.settleNow(l); err != nil && !l.made {
 		disown()
 		if failure != nil {
