@@ -54,48 +54,48 @@ func (j *Journal) Stored(digest string) bool {
 
 // Seen records the present content of a file, which read returns; nil if there is no
 // file. If another program overwrote text of the file since the last call, and the journal has the
-// content before, it records this change and reports so. Unlike changes of memwatchd, these need not
+// content before, it records this change. Unlike changes of memwatchd, these need not
 // survive a power failure.
-func (j *Journal) Seen(path string, read func() ([]byte, error)) (changed bool, err error) {
+func (j *Journal) Seen(path string, read func() ([]byte, error)) error {
 	for {
 		j.mu.Lock()
 		completed := j.completed
 		j.mu.Unlock()
 		content, err := read()
 		if err != nil {
-			return false, err
+			return err
 		}
 		j.mu.Lock()
 		if completed == j.completed { // else the content may be that before a change of memwatchd
-			changed, err = j.seen(path, content)
+			err = j.seen(path, content)
 			j.mu.Unlock()
-			return changed, err
+			return err
 		}
 		j.mu.Unlock()
 	}
 }
 
-func (j *Journal) seen(path string, content []byte) (changed bool, err error) {
+func (j *Journal) seen(path string, content []byte) (err error) {
 	if j.history.size <= 0 {
-		return false, nil
+		return nil
 	}
 	digest := Digest(content)
 	before, known := j.history.current[path]
 	if known && before == digest && j.has(digest) {
-		return false, nil
+		return nil
 	}
 	j.history.current[path] = digest
 	if j.isPending(path, digest) {
-		return false, nil
+		return nil
 	}
 	if !j.history.full && j.historySize() > j.history.size {
 		if err := j.trimHistory(); err != nil {
-			return false, err
+			return err
 		}
 		j.history.full = j.historySize() > j.history.size
 	}
 	if j.history.full {
-		return false, nil
+		return nil
 	}
 	r := Record{Path: path, Before: before, After: digest, New: content}
 	var list []Record
@@ -113,7 +113,7 @@ func (j *Journal) seen(path string, content []byte) (changed bool, err error) {
 	if err != nil {
 		j.withdraw(list, files)
 	}
-	return err == nil && len(list) > 0, err
+	return err
 }
 
 // overwrites completes the record of a change by another program, and reports whether the

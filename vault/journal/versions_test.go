@@ -25,7 +25,7 @@ func openHistory(t *testing.T, dir string, size int64) *Journal {
 
 func (j *Journal) see(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if _, err := j.Seen(path, func() ([]byte, error) { return content, nil }); err != nil {
+	if err := j.Seen(path, func() ([]byte, error) { return content, nil }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -29,8 +29,6 @@ type history struct {
 	files   *files
 	logger  *slog.Logger
 
-	overwritten *overwritten
-
 	wake    chan struct{}
 	mu      sync.Mutex
 	paths   map[string]bool
@@ -92,10 +90,7 @@ func (h *history) record(path string) {
 	if !changed {
 		return
 	}
-	overwrote, err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
-	if overwrote {
-		h.overwritten.replaced(path)
-	}
+	err := h.journal.Seen(path, func() ([]byte, error) { return h.read(path) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if errors.Is(err, vault.ErrChanging) {
@@ -130,7 +125,7 @@ func (d *daemon) openHistory() {
 	}
 	d.writer.Journal.KeepHistory(int64(c.Size), c.Keep)
 	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger,
-		overwritten: d.pipeline.overwritten, wake: make(chan struct{}, 1), paths: map[string]bool{}}
+		wake: make(chan struct{}, 1), paths: map[string]bool{}}
 	d.pipeline.history = h
 	for _, f := range d.index.Files(func(*index.FileInfo) bool { return true }) {
 		if _, copied := memory.CopyOf(f.Path); copied || d.pipeline.layout.InRoot(f.Path) {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -25,6 +27,9 @@ const (
 	overwriteWindow = time.Minute
 	// overwriteDelay lets a sync tool finish, which may put the text into a copy.
 	overwriteDelay = 2 * time.Second
+	// missedWindow is the age of the changes that are examined at the start, because the
+	// last process may have ended before it examined them.
+	missedWindow = time.Hour
 	// maxOwnChanges bounds the changes of a file that are compared with a removed copy.
 	maxOwnChanges = 100
 	// maxOverwritten bounds the recorded entries.
@@ -32,8 +37,8 @@ const (
 )
 
 // overwritten finds entries that the daemon wrote, that another program removed soon
-// after, and that no conflict copy contains. Without the history it finds only those of
-// removed copies.
+// after, and that no conflict copy contains. It needs the versions of memwatchd's own
+// changes only, so it also works without the history.
 type overwritten struct {
 	journal *journal.Journal
 	files   *files
@@ -41,18 +46,44 @@ type overwritten struct {
 	copies  *copies
 	logger  *slog.Logger
 
-	mu   sync.Mutex
-	lost []lostEntry
+	written sync.Map // paths of files → time of the last change by memwatchd
+	mu      sync.Mutex
+	waiting map[string]bool // files that are about to be examined
+	lost    []lostEntry
 }
 
 // A lostEntry is an entry that another program removed.
 type lostEntry struct{ path, id, norm string }
 
-// replaced examines a file, from which another program removed text, after a while.
-func (o *overwritten) replaced(path string) {
-	since := clock.Now().Add(-overwriteWindow)
-	if len(o.journal.List(since, path, 1)) > 0 {
-		time.AfterFunc(overwriteDelay, func() { o.find(path, o.journal.List(since, path, 0), nil) })
+// changed examines a file that has changed, if memwatchd changed it recently, too.
+func (o *overwritten) changed(path string) {
+	if at, ok := o.written.Load(path); !ok {
+		return
+	} else if clock.Now().Sub(at.(time.Time)) > overwriteWindow {
+		o.written.Delete(path)
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.waiting[path] {
+		o.waiting[path] = true
+		time.AfterFunc(overwriteDelay, func() {
+			o.mu.Lock()
+			delete(o.waiting, path)
+			o.mu.Unlock()
+			o.find(path, nil)
+		})
+	}
+}
+
+// findMissed examines the files that memwatchd changed before it was restarted.
+func (o *overwritten) findMissed() {
+	seen := map[string]bool{}
+	for _, r := range o.journal.List(clock.Now().Add(-missedWindow), "", 0) {
+		if path := r.FilePath(); !seen[path] {
+			seen[path] = true
+			o.find(path, nil)
+		}
 	}
 }
 
@@ -70,22 +101,40 @@ func (o *overwritten) copyRemoved(path string, doc *memory.Document) {
 	for i := range doc.Entries {
 		only[doc.Entries[i].Norm] = true
 	}
-	time.AfterFunc(overwriteDelay, func() { o.find(of, o.journal.List(time.Time{}, of, maxOwnChanges), only) })
+	time.AfterFunc(overwriteDelay, func() { o.find(of, only) })
 }
 
-// find records the entries that changes of a file wrote, newest first, and that are
-// missing now. If only is not nil, it limits the entries.
-func (o *overwritten) find(path string, changes []journal.Record, only map[string]bool) {
-	present, front, ok := o.present(path)
+// find records the entries that recent changes of a file wrote and that are missing now,
+// unless they were edited in place. Recent are the changes of the last minute before another
+// program changed the file. If only is not nil, find examines these entries and older changes.
+func (o *overwritten) find(path string, only map[string]bool) {
+	file, present, front, ok := o.present(path)
 	if !ok {
 		return
 	}
+	since, limit := time.Unix(0, max(file.Stamp.MTime, file.Stamp.CTime)).Add(-overwriteWindow), 0
+	if only != nil {
+		since, limit = time.Time{}, maxOwnChanges
+	}
+	changes, digest := o.journal.List(since, path, limit), journal.Digest(file.Data)
+	if only == nil && !slices.ContainsFunc(changes, func(r journal.Record) bool {
+		follows := r.After == digest
+		digest = r.Before
+		return !follows
+	}) {
+		return // no other program changed the file in between
+	}
 	var found []lostEntry
+	next := file.Data // the version that followed a change
 	for _, r := range changes {
 		before, after, err := o.journal.Contents(r)
 		if err != nil || r.FilePath() != path {
 			continue
 		}
+		if !bytes.Equal(after, next) {
+			o.addEdited(present, path, after, next)
+		}
+		next = before
 		replaced := map[string]bool{}
 		for _, h := range diff.Hunks(before, after) { // large files would take long to parse
 			if r.Before != "" && h.Line <= front {
@@ -111,24 +160,62 @@ func (o *overwritten) find(path string, changes []journal.Record, only map[strin
 	}
 }
 
-// present returns the entries of a file and its copies, and the last line of the
+// addEdited adds to present the entries of a version that have a similar one at the same
+// place in the next version: a person has corrected them.
+func (o *overwritten) addEdited(present map[string]bool, path string, from, to []byte) {
+	for _, h := range diff.Hunks(from, to) {
+		old := o.norms(path, h.Old)
+		for text := range o.norms(path, h.New) {
+			best, most := "", 0.75
+			for norm := range old {
+				if share := similarity(norm, text); share >= most && !present[norm] {
+					best, most = norm, share
+				}
+			}
+			present[best] = true
+		}
+	}
+}
+
+// similarity returns the share of the pairs of characters that two texts have in common.
+func similarity(a, b string) float64 {
+	pairs, total, common := map[[2]rune]int{}, 1, 0
+	for i, text := range [][]rune{[]rune(a), []rune(b)} {
+		for k := 1; k < len(text); k++ {
+			pair := [2]rune{text[k-1], text[k]}
+			total++
+			if i == 0 {
+				pairs[pair]++
+			} else if pairs[pair] > 0 {
+				pairs[pair]--
+				common++
+			}
+		}
+	}
+	return float64(2*common) / float64(total)
+}
+
+// present returns a file, the entries of the file and its copies, and the last line of the
 // frontmatter. It reports false if the file cannot be read.
-func (o *overwritten) present(path string) (norms map[string]bool, front int, ok bool) {
+func (o *overwritten) present(path string) (file vault.File, norms map[string]bool, front int, ok bool) {
 	norms = map[string]bool{}
 	for i, p := range append([]string{path}, o.copies.before(path, "\xff")...) {
-		file, err := o.files.Read(p)
-		if err != nil && i == 0 {
-			return nil, 0, false
+		read, err := o.files.Read(p)
+		if i == 0 {
+			if err != nil {
+				return file, nil, 0, false
+			}
+			file = read
 		}
-		d := o.layout.Parse(path, file.Data, memory.Meta{})
+		d := o.layout.Parse(path, read.Data, memory.Meta{})
 		if i == 0 && d.Front.Present {
-			front = strings.Count(string(file.Data[:d.Front.Span.End]), "\n")
+			front = strings.Count(string(read.Data[:d.Front.Span.End]), "\n")
 		}
 		for i := range d.Entries {
 			norms[d.Entries[i].Norm] = true
 		}
 	}
-	return norms, front, true
+	return file, norms, front, true
 }
 
 // norms returns the entries of a part of a file.
@@ -146,7 +233,7 @@ func (o *overwritten) problems(add func(path, code, message string)) {
 	defer o.mu.Unlock()
 	missing := map[string][]lostEntry{}
 	o.lost = slices.DeleteFunc(o.lost, func(e lostEntry) bool {
-		present, _, ok := o.present(e.path)
+		_, present, _, ok := o.present(e.path)
 		if r, err := o.journal.Get(e.id); !ok || present[e.norm] || err != nil || r.Forgotten {
 			return true
 		}

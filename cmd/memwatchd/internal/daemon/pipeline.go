@@ -208,6 +208,7 @@ func (p *pipeline) recordResult(l scanResult) {
 	}
 	if l.apply {
 		p.history.changed(path)
+		p.overwritten.changed(path)
 	}
 	if p.todos != nil {
 		p.todos.Changed(path, l.update.Doc)
