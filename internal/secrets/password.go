@@ -83,7 +83,10 @@ var (
 	// text after a number.
 	clauseEnd = lazyregexp.New(`^` + closing + `[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
 	numberEnd = lazyregexp.New(`^` + closing + `(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
-		`\s+(?:for|and|on|at|until|since|für|und|seit|bis|для|и|с|до)\s)`)
+		`\s+(?:for|of|from|in|and|on|at|until|since|für|von|vom|der|des|und|seit|bis|для|от|и|с|до)\s)`)
+	// prosePhrase matches words of quoted sentences about passwords.
+	prosePhrase = lazyregexp.New(`(?i)\b(?:pass(?:word|phrase|code|wort)s?|pwd|your|must|should|can(?:not)?|is|are|was|not|` +
+		`enter|please|invalid|wrong|incorrect|required|missing|characters?|example|do|does|same|at|least)\b|[<>{}$%?]`)
 )
 
 // A passwordValue is the text in which a password is expected.
@@ -126,7 +129,10 @@ const maxPassword = 128
 
 func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	s := v.text
-	if len(s) < 4 || strings.ContainsAny(s, " \t") {
+	if strings.ContainsAny(s, " \t") {
+		return v.quoted && v.sign && len(s) >= 8 && s == strings.TrimSpace(s) && !prosePhrase().MatchString(s)
+	}
+	if len(s) < 4 {
 		return false
 	}
 	letters, digits, signs, others := false, false, false, false
