@@ -117,7 +117,8 @@ func (s spool) waiting() (texts []string) {
 	return texts
 }
 
-// ReportWaiting makes the command status of a program report the statements in the spool.
+// ReportWaiting makes the command status of a program report the statements in the spool,
+// in JSON as the member waiting_statements.
 func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 	status, _, err := root.Find([]string{"status"})
 	if err != nil || status == root {
@@ -125,13 +126,26 @@ func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 	}
 	run := status.RunE
 	status.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, c, err := g.Connect(cmd); err == nil && !g.JSON {
-			if n := len(spoolOf(c).waiting()); n > 0 {
-				fmt.Fprintf(g.Stderr, "memwatchd: %s of hooks not saved yet: the start of the next session saves them once the daemon answers\n",
-					api.Plural(n, "statement"))
-			}
+		waiting := 0
+		if _, c, err := g.Connect(cmd); err == nil {
+			waiting = len(spoolOf(c).waiting())
 		}
-		return run(cmd, args)
+		switch {
+		case waiting == 0:
+			return run(cmd, args)
+		case !g.JSON:
+			fmt.Fprintf(g.Stderr, "memwatchd: %s of hooks not saved yet: the start of the next session saves them once the daemon answers\n",
+				api.Plural(waiting, "statement"))
+			return run(cmd, args)
+		}
+		var answer bytes.Buffer
+		out := g.Stdout
+		g.Stdout = &answer
+		err := run(cmd, args)
+		if object, ok := bytes.CutSuffix(answer.Bytes(), []byte("}\n")); ok {
+			fmt.Fprintf(out, "%s,\"waiting_statements\":%d}\n", object, waiting)
+		}
+		return err
 	}
 }
 
