@@ -7,14 +7,15 @@
 // the byte. An entry in JSON has the style of the file, and one in TOML or YAML
 // is a block of lines. A second installation changes nothing. Uninstalling
 // restores the file, except that an object or a list that was empty before is
-// removed with the entry, and that an empty file in JSON becomes {}. The object
-// of the servers stays if it is the only member of the file. A defect of a file
-// is an [*Error], and the file stays as it is.
+// removed with the entry, and removes a file that is as an installation creates it.
+// The object of the servers stays if it is the only member of the file. A defect of a
+// file is an [*Error], and the file stays as it is.
 //
 // The package opens no files itself: its functions take and return bytes.
 package agents
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,6 @@ type part struct {
 	// The files that may contain the part, as for Machine.path. The first is created if
 	// none exists.
 	files []string
-	owned bool   // the file contains nothing but memwatchd, and is removed with the part
 	note  string // advice for the user, such as a confirmation that the agent requires
 }
 
@@ -86,10 +86,6 @@ func Names(p Component) []string {
 	}
 	return names
 }
-
-// OwnsFile reports whether the file of a part contains nothing but memwatchd, so
-// that it is removed with the part.
-func (a Agent) OwnsFile(p Component) bool { return a.parts[p].owned }
 
 // Supports reports whether the agent supports a part.
 func (a Agent) Supports(p Component) bool { return a.parts[p].files != nil }
@@ -157,14 +153,19 @@ func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
 }
 
 // Uninstall returns the text of a settings file without memwatchd, regardless
-// of its command, or nil for a file that memwatchd owns. A file without memwatchd
+// of its command, or nil for a file that an installation created. A file without memwatchd
 // stays as it is. If the file has a defect, the error is an *[Error].
 func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
-	after, err := a.parts[p].removeCommand(data)
-	if a.parts[p].owned {
-		after = nil
+	if commands, err := a.Installed(p, data); err == nil && len(commands) > 0 && len(commands[0]) > 0 {
+		c := commands[0]
+		if at := slices.Index(c, "hook"); p == Hooks && at > 0 {
+			c = c[:at]
+		}
+		if created, err := a.Install(p, nil, c); err == nil && bytes.Equal(created, data) {
+			return nil, nil
+		}
 	}
-	return after, err
+	return a.parts[p].removeCommand(data)
 }
 
 // Installed returns the commands of memwatchd in a settings file: those of

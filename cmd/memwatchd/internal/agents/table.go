@@ -98,7 +98,7 @@ var All = []Agent{
 			Hooks: {
 				syntax: jsonHooks{events: startEvent, agent: "copilot", timeout: 5, flat: true},
 				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
-				owned:  true, note: "Copilot CLI takes memory at the start of a session only, not for each prompt",
+				note:   "Copilot CLI takes memory at the start of a session only, not for each prompt",
 			},
 		},
 		hooks: hookFormat{events: startEvent, member: "additionalContext"},
@@ -204,8 +204,8 @@ var All = []Agent{
 		// agentskills.io (2026-08).
 		Name: "skill", Title: "The directory of skills", dirs: []string{".agents/skills/memwatchd"},
 		parts: map[Component]part{Hooks: {
-			syntax: skillFile{}, owned: true,
-			files: []string{".agents/skills/memwatchd/SKILL.md"},
+			syntax: skillFile{},
+			files:  []string{".agents/skills/memwatchd/SKILL.md"},
 		}},
 	},
 	{

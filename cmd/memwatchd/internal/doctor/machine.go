@@ -186,7 +186,7 @@ func agentFindings(a agents.Finding, command func(string) string) (list findings
 	}
 	for _, part := range []agents.Component{agents.MCP, agents.Hooks} {
 		name := map[agents.Component]string{agents.MCP: "tools", agents.Hooks: "hooks"}[part]
-		if a.Agent.OwnsFile(part) {
+		if a.Agent.Name == "skill" {
 			name = "skill"
 		}
 		install := command(string(part) + " install --agent " + a.Agent.Name)

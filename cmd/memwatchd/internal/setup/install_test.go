@@ -86,15 +86,15 @@ func TestSettingsKeepTheirOwner(t *testing.T) {
 	}
 }
 
-// TestRemoveSkill checks that the removal of a file that memwatchd owns removes
+// TestRemoveSkill checks that the removal of a file that an installation created removes
 // no link's target or directory, and no file that changed since it was read.
 func TestRemoveSkill(t *testing.T) {
 	plan := func(path string) *fileChange {
-		return &fileChange{owned: true, File: path, settings: openTest(t, path)}
+		return &fileChange{File: path, settings: openTest(t, path)}
 	}
 	create := func() (dir, path string) {
 		dir = t.TempDir()
-		path = filepath.Join(dir, "skill", "SKILL.md")
+		path = filepath.Join(dir, "memwatchd", "SKILL.md")
 		testkit.Must(t, openTest(t, path).replace([]byte("skill")))
 		return dir, path
 	}
@@ -130,8 +130,9 @@ func TestRemoveSkill(t *testing.T) {
 	}
 	wantFile(t, path, "skill")
 
-	link = filepath.Join(dir, "link")
-	testkit.Must(t, os.Symlink("skill", link))
+	link = filepath.Join(dir, "links", "memwatchd")
+	testkit.Must(t, os.Mkdir(filepath.Dir(link), 0o700))
+	testkit.Must(t, os.Symlink("../memwatchd", link))
 	if err := plan(filepath.Join(link, "SKILL.md")).writeFile(); err != nil {
 		t.Error(err)
 	}

@@ -27,7 +27,6 @@ type fileChange struct {
 	Written   bool             `json:"written"`
 
 	title    string // of the agent
-	owned    bool   // the file contains nothing but memwatchd
 	settings *settingsFile
 	replaced agents.Command // the first command of memwatchd in the file before; nil for none
 	after    []byte
@@ -38,10 +37,10 @@ func (c *fileChange) isNeeded() bool { return c.Action != "none" }
 
 func (c *fileChange) writeFile() error {
 	var err error
-	if c.owned && len(c.after) == 0 {
+	if c.after == nil {
 		err = c.settings.remove(c.File)
-		if err == nil {
-			syscall.Rmdir(filepath.Dir(c.File)) // fails if it has other files or is a link
+		if dir := filepath.Dir(c.File); err == nil && filepath.Base(dir) == "memwatchd" { // of the skill
+			syscall.Rmdir(dir) // fails if it has other files or is a link
 		}
 	} else {
 		err = c.settings.replace(c.after)

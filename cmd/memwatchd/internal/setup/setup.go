@@ -89,7 +89,7 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 	}
 	var found []string
 	for _, f := range agents.DetectAgents(m) {
-		if !f.Agent.OwnsFile(agents.Hooks) || f.Agent.Supports(agents.MCP) {
+		if f.Agent.Supports(agents.MCP) {
 			found = append(found, f.Agent.Name)
 		}
 	}
