@@ -10,13 +10,11 @@ import (
 )
 
 // A hybrid search ranks the entries by words and by meaning, and adds the scores of
-// both lists after it has scaled them to at most 1 (Bruch, Gai and Ingber 2023). The
-// share of the meaning follows the formula of the words: an entry gets shares of its
-// neighbours and of the best entry of its file. Each list contains readable entries
-// that pass the filter, and nothing else.
+// both lists after it has scaled them to at most 1 (Bruch, Gai and Ingber 2023). Each
+// list contains readable entries that pass the filter, and nothing else.
 //
-// Reciprocal ranks in place of scores are about as good with these shares, but put
-// the nearest entry behind more than a hundred others if it has none of the words.
+// Reciprocal ranks in place of scores put the nearest entry behind more than a hundred
+// others if it has none of the words.
 const (
 	fuseDepth = 200 // entries of the list by meaning
 
@@ -171,66 +169,36 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 	return all[:min(n, len(all))], total
 }
 
+// addScores sets the fused scores of the candidates.
 func (s *search) addScores(all []candidate) {
-	if s.query.MeaningOnly {
-		for i := range all {
-			all[i].score = float64(s.meaning.ranks[all[i].entryKey].cosine) * s.weightOf(all[i].variant)
-		}
-		return
-	}
-	meaning := s.meaningScores(all)
-	mostWords, mostMeaning := 0.0, 0.0
-	for i, c := range all {
-		mostWords, mostMeaning = max(mostWords, s.meaning.ranks[c.entryKey].score), max(mostMeaning, meaning[i])
+	most := 0.0
+	for _, c := range all {
+		most = max(most, s.meaning.ranks[c.entryKey].score)
 	}
 	for i := range all {
-		c := &all[i]
-		c.score = 0
-		if mostWords > 0 {
-			c.score = s.meaning.ranks[c.entryKey].score / mostWords
+		c, r := &all[i], s.meaning.ranks[all[i].entryKey]
+		weight := s.weightOf(c.variant)
+		c.superseded = 0 // by words, see [search.placeSuccessors]
+		if s.query.MeaningOnly {
+			c.score = float64(r.cosine) * weight
+			continue
 		}
-		if mostMeaning > 0 {
-			c.score += fuseMeaning * meaning[i] / mostMeaning
+		c.score = fuseMeaning * s.meaningScore(r) * weight
+		if most > 0 {
+			c.score += r.score / most
 		}
 	}
 }
 
-// meaningScores returns the scores of candidates by meaning, with shares of their
-// neighbours and of their files.
-func (s *search) meaningScores(all []candidate) []float64 {
-	scores := make([]float64, len(all))
-	if len(s.meaning.list) == 0 {
-		return scores
+// meaningScore returns the score of an entry by meaning: its cosine, scaled so that the
+// nearest entry has the score 1.
+func (s *search) meaningScore(r *ranking) float64 {
+	if r.meaning == 0 {
+		return 0
 	}
-	top := float64(s.meaning.ranks[s.meaning.list[0].entryKey].cosine)
-	last := float64(s.meaning.ranks[s.meaning.list[len(s.meaning.list)-1].entryKey].cosine)
-	own := func(k entryKey) float64 {
-		r := s.meaning.ranks[k]
-		if r == nil || r.meaning == 0 {
-			return 0
-		}
-		return (float64(r.cosine) - last + fuseMargin) / (top - last + fuseMargin)
-	}
-	files := make(map[uint32]float64) // best score of each file
-	for _, c := range s.meaning.list {
-		files[c.variant] = max(files[c.variant], own(c.entryKey))
-	}
-	for i, c := range all {
-		score := own(c.entryKey) + tuning.file*files[c.variant]
-		entries := s.table.variantAt(c.variant).entries
-		if c.entry > 0 {
-			share := tuning.near
-			if entries[c.entry-1].flags&flagQuestion != 0 {
-				share = tuning.answer
-			}
-			score += share * own(entryKey{c.variant, c.entry - 1})
-		}
-		if int(c.entry)+1 < len(entries) {
-			score += tuning.near * own(entryKey{c.variant, c.entry + 1})
-		}
-		scores[i] = score * s.dateFactor(c.variant, &entries[c.entry]) * s.weightOf(c.variant)
-	}
-	return scores
+	first, last := s.meaning.list[0].entryKey, s.meaning.list[len(s.meaning.list)-1].entryKey
+	low := float64(s.meaning.ranks[last].cosine) - fuseMargin
+	return (float64(r.cosine) - low) / (float64(s.meaning.ranks[first].cosine) - low)
 }
 
 // isClose reports whether a candidate is among the nearest of the readable texts. The

@@ -192,6 +192,8 @@ func TestFusedOrder(t *testing.T) {
 			Query{Text: "night", Filter: Filter{Archived: true}}, "catapult", []string{"b.md:1"}},
 		"superseded": {map[string]string{"a.md": cat + " <!-- id=k1 -->\n", "b.md": dog + " <!-- supersedes=k1 -->\n"}, Query{Text: "zzz"}, "catapult",
 			[]string{"b.md:1", "a.md:1 < b.md:1"}},
+		"superseded in both lists": {map[string]string{"a.md": cat + " <!-- id=k1 -->\n", "b.md": dog + " <!-- supersedes=k1 -->\n"},
+			Query{Text: "catalogue night"}, "catapult", []string{"b.md:1", "a.md:1 < b.md:1"}},
 		"equal text": {map[string]string{"a.md": cat + "\n", "b.md": cat + "\n"}, Query{Text: "zzz"}, "catapult", []string{"a.md:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
