@@ -122,8 +122,8 @@ type Place struct {
 	Line int    `json:"line"`
 }
 
-// Why contains the parts of a score. Score = Own + Near + File + Date + Recency
-// + Superseded in Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
+// Why contains the parts of a score. Score = Own + Near + File + Date + Superseded
+// in Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 // In a search by words and meaning, these are the parts of the score by words, and
 // Score is that of the two ranks.
 type Why struct {
@@ -132,7 +132,7 @@ type Why struct {
 	Near        float64     `json:"near,omitempty"`       // from the words in the neighboring entries
 	File        float64     `json:"file,omitempty"`       // from the words in the file
 	Date        float64     `json:"date,omitempty"`       // from the dates in the query, and from words of time if the query asks for one
-	Recency     float64     `json:"recency,omitempty"`    // from the age of the entry
+	Recency     float64     `json:"recency,omitempty"`    // overlap: from the age of the entry
 	Superseded  float64     `json:"superseded,omitempty"` // negative if the entry that replaces this one has a lower score
 	Text        float64     `json:"text,omitempty"`       // overlap: share of the words in the entry
 	Importance  float64     `json:"importance,omitempty"`

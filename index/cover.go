@@ -35,7 +35,6 @@ const (
 	coverFew     = 2.2
 	coverOther   = 3.5 // in place of coverFew, for other messages
 	coverMany    = 4
-	coverPair    = 0.95 // weight of a pair of Han characters: a word forms several pairs with its neighbours
 	coverRoutine = 0.25 // weight of a word of [routineWords]
 	coverRare    = 4    // number of entries with a rare word
 	coverNext    = 0.7  // share of the threshold for the entries beside the best one
@@ -89,7 +88,6 @@ func (s *search) computeCover(k entryKey, doc *memory.Document, e *memory.Entry)
 			add(n.term)
 		}
 	}
-	sum *= s.ownFactor(k)
 	few := coverFew
 	if !s.analyzer.isTopic(s.withoutDates()) {
 		few = coverOther
@@ -128,7 +126,6 @@ func (s *search) weighTerms() {
 			if len(r) == 1 || s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]]) {
 				continue // a single character occurs in half of all words
 			}
-			w *= coverPair
 		}
 		if isRoutine(t.term) {
 			w *= coverRoutine

@@ -132,13 +132,11 @@ func (s *search) dateFactor(variant uint32, e *entry) float64 {
 	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {
 		case e.time == noTime, s.copied(variant):
-		case inside && n.isDay:
-			f = max(f, tuning.day)
 		case inside:
-			f = max(f, tuning.month)
+			f = max(f, tuning.period)
 		case n.isDay:
 			days := math.Abs(float64(e.time-n.first)) / float64(24*time.Hour)
-			f = max(f, 1+(tuning.day-1)*(1-days/tuning.dayFade))
+			f = max(f, 1+(tuning.period-1)*(1-days/tuning.dayFade))
 		}
 	}
 	if s.dates.asksTime && e.flags&flagTimed != 0 {
@@ -154,7 +152,7 @@ func (s *search) maxFactor() float64 {
 		f = tuning.mine
 	}
 	if len(s.dates.periods) > 0 {
-		f *= max(tuning.day, tuning.month)
+		f *= tuning.period
 	}
 	if s.dates.asksTime {
 		f *= tuning.timed

@@ -10,12 +10,9 @@ var tuning = struct {
 	near          float64 // share of the own score of each neighbour
 	answer        float64 // share of the own score of a question, for the entry that follows
 	file          float64 // share of the score of the file
-	unigram       float64 // weight of a single Han character
-	prefix        float64 // weight of the beginning of a word
 	typo          float64 // weight of a term that replaces a misspelled word
-	day           float64 // factor for entries of a day that the query names
-	dayFade       float64 // days from there until the factor is 1
-	month         float64 // factor for entries of a month that the query names
+	period        float64 // factor for entries of a period that the query names
+	dayFade       float64 // days from a day until the factor is 1
 	named         float64 // weight of a period that the query names, like that of a word
 	dateWord      float64 // factor of the weight of a word in the name of a period
 	person        float64 // idf of a pronoun of the first person
@@ -24,16 +21,13 @@ var tuning = struct {
 	decision      float64 // weight of decisions if the query asks for a decision
 	timed         float64 // factor for entries with words of time if the query asks for a time
 	irregular     float64 // weight of an irregular form of a word
-	recency       float64 // maximum increase for new entries, as a share
-	halfLife      float64 // hours until the increase is half of the maximum
 }{
 	k1: 0.9, b: 0.3,
 	fileK1: 1.2, fileB: 0.8,
 	near: 0.1, answer: 0.5, file: 1,
-	unigram: 0.5, prefix: 0.5, typo: 0.7,
-	day: 2, dayFade: 10, month: 1.5,
+	typo:   0.7,
+	period: 2, dayFade: 10,
 	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, habit: 0.6, decision: 2, timed: 1.3, irregular: 0.3,
-	recency: 0.01, halfLife: 30 * 24,
 }
 
 // idf returns the inverse document frequency of BM25 with one added inside the
@@ -51,14 +45,6 @@ type norms struct{ k1, b, average float64 }
 // this factor times the idf of the term.
 func (n *norms) saturate(tf float64, length uint32) float64 {
 	return tf * (n.k1 + 1) / (tf + n.k1*(1-n.b+n.b*float64(length)/n.average))
-}
-
-// freshness returns 1 for the present and 0.5 after one half-life.
-func freshness(now, t int64) float64 {
-	if t == noTime {
-		return 0
-	}
-	return tuning.halfLife / (tuning.halfLife + ageHours(now, t))
 }
 
 // ageHours returns the age of t in hours, at least 0.

@@ -56,17 +56,18 @@ func TestLongLine(t *testing.T) {
 // TestLongQuery checks that the rarest words of a long query count wherever they are.
 func TestLongQuery(t *testing.T) {
 	s := &mapSource{text: map[string]string{"hut.md": "- 小木屋的门牌号是刺猬路四十二号。\n- The code of the hut is heron\n"}}
-	var small []string // talk of which the memory has each word often
+	words, run := "", "" // talk of which the memory has each word often
 	for i := range 300 {
-		small = append(small, fmt.Sprintf("word%c%c", 'a'+i%26, 'a'+i/26), string(rune('一'+i)))
+		words += fmt.Sprintf("word%c%c ", 'a'+i%26, 'a'+i/26)
+		run += string(rune('一' + i))
 	}
 	for i := range 30 {
-		s.text[fmt.Sprintf("talk%d.md", i)] = strings.Join(small, " ") + strings.Join(small, "")
+		s.text[fmt.Sprintf("talk%d.md", i)] = words + run
 	}
 	x := s.open(t, t.TempDir())
 	s.confirmComplete(t, x)
 	absent := strings.Repeat("unheard quagga ", 100)
-	for _, query := range []string{strings.Join(small, "") + "小木屋的门牌号是多少?", strings.Join(small, " ") + absent + "which code has the hut"} {
+	for _, query := range []string{run + "小木屋的门牌号是多少?", words + absent + "which code has the hut"} {
 		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1, ByFile: true})
 		if err != nil || len(res.Hits) == 0 || res.Hits[0].Doc.Place.Path != "hut.md" || res.TotalAll > 0 {
 			t.Errorf("%s…: %v, %v", query[:30], res.Hits, err)

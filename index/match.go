@@ -94,7 +94,7 @@ func (s *search) copied(number uint32) bool {
 }
 
 // eachRanked yields each entry that contains some of the words, with its score
-// without recency. In the mode Relevance, it also yields the first entry of a
+// without dates. In the mode Relevance, it also yields the first entry of a
 // file of which only the head matches.
 func (s *search) eachRanked(choose choice, yield func(candidate)) {
 	for i := range s.accs {
@@ -198,7 +198,7 @@ func (s *search) entryAt(k entryKey) *entry { return &s.table.variantAt(k.varian
 // score, including rounding errors.
 func (s *search) scoreBound(score float64) float64 {
 	if s.query.Mode == Relevance && len(s.words.terms) > 0 {
-		return score * s.maxFactor() * (1 + tuning.recency) * rounding
+		return score * s.maxFactor() * rounding
 	}
 	return math.Inf(1)
 }
@@ -236,8 +236,7 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 		return float64(s.timeOf(c.entryKey)) / 1e9, Why{}
 	}
 	date := c.score * (s.dateFactor(c.variant, e)*s.ownFactor(c.entryKey) - 1)
-	recency := (c.score + date) * tuning.recency * freshness(s.now, s.timeOf(c.entryKey))
-	return c.score + date + recency, Why{Date: date, Recency: recency}
+	return c.score + date, Why{Date: date}
 }
 
 // cellOf returns the accumulator and the cells of the variant of a candidate, or

@@ -15,7 +15,6 @@ import (
 // of the store, so it needs no lock. Each pass keeps its results in a field of its own.
 type search struct {
 	ctx       context.Context
-	now       int64 // reference time of ages, in nanoseconds since 1970
 	view      memory.View
 	query     *Query
 	table     *table
@@ -170,7 +169,7 @@ func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store =
 
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
-	s := &search{ctx: ctx, now: q.AsOf.UnixNano(), view: view, query: q, table: t, postings: l, analyzer: a,
+	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a,
 		scores: acquireScores(), documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
 	for _, p := range view.Partitions() {
 		part := t.partitions[p]

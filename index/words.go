@@ -91,7 +91,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 		}
 		counts[t.term]++
 		if counts[t.term] == 1 {
-			q := qterm{term: t.term, weight: weightOf(t)}
+			q := qterm{term: t.term, weight: 1}
 			if !quoted {
 				q.typo = typoOf(text, t)
 			}
@@ -316,15 +316,3 @@ func (a *analyzer) parseExclude(text string) words {
 }
 
 var quotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "＂", `"`)
-
-// weightOf returns the weight of a token. Single characters of a run and
-// prefixes of words count less than the whole.
-func weightOf(t token) float64 {
-	if t.subword && strings.HasSuffix(t.term, "*") {
-		return tuning.prefix
-	}
-	if r := []rune(t.term); len(r) == 1 && classOf(r[0]) == classCJK {
-		return tuning.unigram
-	}
-	return 1
-}
