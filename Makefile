@@ -169,12 +169,10 @@ fuzz: ## run each fuzz target for FUZZTIME
 	  done; \
 	done
 
-# Compare the ranking with BM25 and, if sqlite3 is installed, with SQLite FTS5 on
-# the judged collections in the directory EVAL, which are not part of this
-# repository.
-eval: ## compare the ranking on the judged collections in EVAL
+# The judged collections in the directory EVAL are not part of this repository.
+eval: ## measure the ranking on the judged collections in EVAL
 	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
-	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
+	$(GO) test ./index -count=1 -v -run '^TestEval' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
 
 # Build the packages of a release for linux and darwin, and their checksums, in
 # dist/. make dist-check builds them twice, the second time without caches, compares

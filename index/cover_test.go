@@ -1,8 +1,6 @@
 package index
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,104 +33,6 @@ func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 	}
 	hits := Covered(res.Hits, threshold)
 	return hits[:min(8, len(hits))]
-}
-
-// TestEvalCover measures the hits that pass the threshold for three sets:
-// questions that a conversation answers, questions about another conversation,
-// and chatter. Of the questions whose evidence is among the first five hits of a
-// search, it prints the share that are shown evidence. With -eval, it also
-// measures the queries of madial-zh.
-func TestEvalCover(t *testing.T) {
-	if *convDir == "" {
-		t.Skip("no conversations: give -conversations DIR")
-	}
-	byConv := conversations(t, *convDir)
-	var names []string
-	for name := range byConv {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	type tally struct{ queries, shown, entries, right, found, searched, kept int }
-	tallies := map[string]*tally{"questions": {}, "others' questions": {}, "chatter": {}, "madial-zh": {}}
-	// measure counts the hits of a query. isRight reports whether a hit is
-	// evidence.
-	measure := func(kind string, x *testIndex, query string, asOf time.Time, isRight func(Hit) bool) {
-		n := tallies[kind]
-		res, err := x.Search(t.Context(), x.view, Query{Text: Unquoted(query), Limit: 5, AsOf: asOf})
-		if err != nil {
-			t.Fatal(err)
-		}
-		hits, right := passing(t, x, query, asOf), 0
-		for _, h := range hits {
-			if isRight(h) {
-				right++
-			}
-		}
-		n.queries++
-		n.entries += len(hits)
-		n.right += right
-		if len(hits) > 0 {
-			n.shown++
-		}
-		if right > 0 {
-			n.found++
-		}
-		if slices.ContainsFunc(res.Hits, isRight) {
-			n.searched++
-			if right > 0 {
-				n.kept++
-			}
-		}
-	}
-	for i, name := range names {
-		x := openTest(t, filepath.Join(*convDir, "by-conversation", name))
-		count := func(kind string, q question) {
-			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
-			measure(kind, x, q.Question, asOf, func(h Hit) bool {
-				return slices.ContainsFunc(q.Gold, func(g gold) bool {
-					return h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine
-				})
-			})
-		}
-		for _, q := range byConv[name] {
-			count("questions", q)
-		}
-		for _, q := range byConv[names[(i+1)%len(names)]] {
-			q.Gold = nil
-			count("others' questions", q)
-		}
-		for _, q := range chatter(t, "chat.txt", "chat_more.txt") {
-			count("chatter", question{Question: q, AsOf: "2024-01-01"})
-		}
-	}
-	if *evalDir != "" {
-		x, relevant := openTest(t, filepath.Join(*evalDir, "madial-zh", "docs")), map[[2]string]bool{}
-		for _, line := range readLines(t, filepath.Join(*evalDir, "madial-zh", "qrels.tsv")) {
-			if f := strings.Fields(line); f[2] != "0" {
-				relevant[[2]string{f[0], f[1]}] = true
-			}
-		}
-		for _, line := range readLines(t, filepath.Join(*evalDir, "madial-zh", "queries.jsonl")) {
-			var q struct{ QID, Text string }
-			if err := json.Unmarshal([]byte(line), &q); err != nil {
-				t.Fatal(err)
-			}
-			measure("madial-zh", x, q.Text, x.now, func(h Hit) bool {
-				return relevant[[2]string{q.QID, strings.TrimSuffix(h.Doc.Place.Path, ".md")}]
-			})
-		}
-		for _, q := range chatter(t, "chat.txt", "chat_more.txt") {
-			measure("chatter", x, q, x.now, func(Hit) bool { return false })
-		}
-	}
-	for _, kind := range []string{"questions", "others' questions", "madial-zh", "chatter"} {
-		n := tallies[kind]
-		share := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
-		fmt.Printf("%-18s %4d, %.3f are shown something, %.2f entries each, %.3f of which are right; "+
-			"%.3f are shown evidence, %.3f of those with evidence in the first five\n",
-			kind, n.queries, share(n.shown, n.queries), share(n.entries, n.queries), share(n.right, n.entries),
-			share(n.found, n.queries), share(n.kept, n.searched))
-	}
 }
 
 // TestCover checks that queries about a subject in memory have sufficient

@@ -22,10 +22,10 @@ import (
 )
 
 // Judged collections are not part of the project. If -eval names a directory of
-// them, TestEval prints the quality of the order of files, beside that of two
-// baselines, and of the order of entries where the evidence is a line:
+// them, TestEval prints the quality of the order of files, and of entries where the
+// evidence is a line, and TestEvalCover that of [Covered]:
 //
-//	go test ./index -run '^TestEval$' -v -eval DIR
+//	go test ./index -run '^TestEval' -v -eval DIR
 //
 // A subdirectory is a collection (docs/<id>.md, queries.jsonl with qid and text,
 // qrels.tsv with qid, docid and grade), or it contains collections, such as the chats
@@ -35,21 +35,12 @@ import (
 var (
 	evalDir  = flag.String("eval", "", "directory of judged collections")
 	evalSets = flag.String("sets", "*", "pattern of the collections to measure")
-	rivals   = flag.Bool("rivals", true, "measure the baselines, too")
-	convDir  = flag.String("conversations", "", "directory of conversations with evidence")
 	convOnly = flag.String("tune", "conv-26,conv-30,conv-41,conv-42,chat-1-*,chat-4-*,chat-7-*", "the conversations to measure")
 )
 
 func TestEval(t *testing.T) {
-	if *evalDir == "" {
-		t.Skip("no judged collections: give -eval DIR")
-	}
-	dirs, err := filepath.Glob(filepath.Join(*evalDir, *evalSets))
-	if err != nil || len(dirs) == 0 {
-		t.Fatalf("no collections in %s: %v", *evalDir, err)
-	}
-	fmt.Print("| collection  | questions | entries R@5 |  R@10 | files nDCG@10 |  R@5 | R@10 | BM25 nDCG@10 |  R@5 | R@10 | FTS5 nDCG@10 |\n" +
-		"|-|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	dirs := evalDirs(t)
+	fmt.Print("| collection  | questions | entries R@5 |  R@10 | files nDCG@10 |  R@5 | R@10 |\n|-|--:|--:|--:|--:|--:|--:|\n")
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			if sets := readSets(t, dir); len(sets) > 0 {
@@ -61,6 +52,18 @@ func TestEval(t *testing.T) {
 			}
 		})
 	}
+}
+
+func evalDirs(t *testing.T) []string {
+	t.Helper()
+	if *evalDir == "" {
+		t.Skip("no judged collections: give -eval DIR")
+	}
+	dirs, err := filepath.Glob(filepath.Join(*evalDir, *evalSets))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no collections in %s: %v", *evalDir, err)
+	}
+	return dirs
 }
 
 // A judgedSet is a directory of files with judged questions about them.
@@ -169,7 +172,7 @@ func (q *quality) add(ids []string, grades map[string]float64) {
 }
 
 func evalSet(t *testing.T, name string, sets []judgedSet) {
-	var entries, own, plain, sqlite quality
+	var entries, files quality
 	n := 0.0
 	for _, set := range sets {
 		x := openTest(t, set.docs)
@@ -184,24 +187,16 @@ func evalSet(t *testing.T, name string, sets []judgedSet) {
 				return res
 			}
 			if q.Gold != nil {
-				five, ten, _ := q.recall(search())
-				entries.five, entries.ten = entries.five+five, entries.ten+ten
+				hits := search().Hits
+				entries.five, entries.ten = entries.five+q.recall(hits[:min(5, len(hits))]), entries.ten+q.recall(hits)
 			}
 			query.ByFile = true
-			own.add(documentsOf(search()), q.grades)
+			files.add(documentsOf(search()), q.grades)
 			n++
 		}
-		if *rivals {
-			docs := readDocs(t, set.docs)
-			bm25, rows := plainBM25(docs), fts5(t, docs, set.questions)
-			for i, q := range set.questions {
-				plain.add(bm25(q.Question), q.grades)
-				sqlite.add(rows[i], q.grades)
-			}
-		}
 	}
-	fmt.Printf("| %-11s | %9.0f | %11.4f | %.3f | %13.4f | %.3f | %.3f | %12.3f | %.3f | %.3f | %12.3f |\n", name, n,
-		entries.five/n, entries.ten/n, own.ndcg/n, own.five/n, own.ten/n, plain.ndcg/n, plain.five/n, plain.ten/n, sqlite.ndcg/n)
+	fmt.Printf("| %-11s | %9.0f | %11.4f | %.3f | %13.4f | %.3f | %.3f |\n", name, n, entries.five/n, entries.ten/n,
+		files.ndcg/n, files.five/n, files.ten/n)
 }
 
 // documentsOf returns the ids of the documents of a result, each once.
@@ -290,26 +285,73 @@ func conversations(t *testing.T, dir string) map[string][]question {
 	return byConv
 }
 
-// recall returns the shares of the evidence in the first five and ten hits, and the
-// reciprocal rank of the first evidence.
-func (q *question) recall(res Result) (five, ten, first float64) {
-	covered := func(k int) float64 {
-		found := 0
-		for _, g := range q.Gold {
-			if slices.ContainsFunc(res.Hits[:min(k, len(res.Hits))], func(h Hit) bool {
-				return h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine
-			}) {
-				found++
+// recall returns the share of the evidence in hits.
+func (q *question) recall(hits []Hit) float64 {
+	found := 0
+	for _, g := range q.Gold {
+		if slices.ContainsFunc(hits, g.isIn) {
+			found++
+		}
+	}
+	return float64(found) / float64(len(q.Gold))
+}
+
+func (g gold) isIn(h Hit) bool {
+	return h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine
+}
+
+// isRight reports whether a hit answers the question.
+func (q *question) isRight(h Hit) bool {
+	if q.Gold != nil {
+		return slices.ContainsFunc(q.Gold, func(g gold) bool { return g.isIn(h) })
+	}
+	return q.grades[strings.TrimSuffix(h.Doc.Place.Path, ".md")] > 0
+}
+
+// TestEvalCover measures the hits that pass the threshold: for the questions of a set,
+// for those of another set of the collection, and for chatter.
+func TestEvalCover(t *testing.T) {
+	for _, dir := range evalDirs(t) {
+		sets := readSets(t, dir)
+		if len(sets) == 0 {
+			continue
+		}
+		kinds := []string{"questions", "others' questions", "chatter"}
+		var queries, shown, entries, right, evidence [3]float64
+		for i, set := range sets {
+			x := openTest(t, set.docs)
+			measure := func(kind int, q question) {
+				asOf, _ := time.Parse(time.DateOnly, q.AsOf)
+				hits, n := passing(t, x, q.Question, asOf), 0.0
+				for _, h := range hits {
+					if q.isRight(h) {
+						n++
+					}
+				}
+				queries[kind]++
+				shown[kind] += min(1, float64(len(hits)))
+				entries[kind] += float64(len(hits))
+				right[kind] += n
+				evidence[kind] += min(1, n)
+			}
+			for _, q := range set.questions {
+				measure(0, q)
+			}
+			if len(sets) > 1 {
+				for _, q := range sets[(i+1)%len(sets)].questions {
+					measure(1, q)
+				}
+			}
+			for _, message := range chatter(t, "chat.txt", "chat_more.txt") {
+				measure(2, question{Question: message, AsOf: "2024-01-01"})
 			}
 		}
-		return float64(found) / float64(len(q.Gold))
-	}
-	for k := 10; k > 0; k-- {
-		if covered(k) > 0 {
-			first = 1 / float64(k)
+		for kind, name := range kinds {
+			n := max(1, queries[kind])
+			fmt.Printf("%s: %.0f %s: %.3f are shown something, %.2f entries each, %.3f of which are right; %.3f are shown evidence\n",
+				filepath.Base(dir), queries[kind], name, shown[kind]/n, entries[kind]/n, right[kind]/max(1, entries[kind]), evidence[kind]/n)
 		}
 	}
-	return covered(5), covered(10), first
 }
 
 // A testIndex is an index of a directory, without a daemon.

@@ -288,3 +288,13 @@ func TestStoreErrors(t *testing.T) {
 		x.mu.Unlock()
 	}
 }
+
+// wordNo returns a pronounceable word.
+func wordNo(n uint64) string {
+	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
+	var b []byte
+	for n += 3; n > 0; n /= 70 {
+		b = append(b, consonants[n%14], vowels[n/14%5])
+	}
+	return string(b)
+}
