@@ -37,6 +37,8 @@ type live struct {
 	env    []string
 	limits string // shell commands before it starts, such as ulimit
 
+	listeners string // more listeners, in YAML
+
 	panics  bool   // the test makes it panic, and it recovers
 	uid     int    // of the daemon, if different from the test's
 	program string // another copy of the program
@@ -86,8 +88,8 @@ func newLive(t *testing.T, root, config string) *live {
 // notes and sessions are public, so that many tests cover public text too.
 func (l *live) configure(config string) {
 	l.t.Helper()
-	text := fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q}], sync_timeout: 20s}\n%s",
-		l.root, testkit.Zone, l.socket, config)
+	text := fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q}%s], sync_timeout: 20s}\n%s",
+		l.root, testkit.Zone, l.socket, l.listeners, config)
 	if !strings.Contains(config, "visibility:") {
 		text += "visibility: {daily: public_ok, sessions: public_ok}\n"
 	}
