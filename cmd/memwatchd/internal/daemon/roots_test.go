@@ -5,18 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -115,7 +112,8 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// A treeState is the state of a directory tree: contents, modes and times.
+// treeState returns the state of a directory tree: contents, modes and times, also of
+// directories, which change with each temporary file.
 func treeState(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -144,141 +142,67 @@ func treeState(t testing.TB, dir string) map[string]string {
 	return state
 }
 
-// watchChanges counts the changes below a directory until the test ends.
-func watchChanges(t testing.TB, dir string) *atomic.Int64 {
-	t.Helper()
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { w.Close() })
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			err = w.Add(path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var changes atomic.Int64
-	go func() {
-		for ev := range w.Events {
-			t.Logf("changed: %v", ev)
-			changes.Add(1)
-		}
-	}()
-	return &changes
-}
-
-// uniqueWord returns a word of letters that no other number has.
-func uniqueWord(n int) string {
-	const digits = "bdfgklmnpz"
-	word := "x"
-	for _, c := range fmt.Sprintf("%04d", n) {
-		word += string(digits[c-'0']) + "o"
-	}
-	return word + "x"
-}
-
-// newVault generates the notes of a vault, with frontmatter, links, tasks, tags and
-// all that would make memwatchd write to files of the memory directory.
-func newVault(r *rand.Rand, notes int) map[string]string {
-	words := strings.Fields("harbour lantern orchid granite saddle violet copper meadow compass juniper velvet canyon")
-	files := map[string]string{
-		"MEMORY.md": "---\nsubject_id: bob\n---\n- remember the lantern\n", "memory/2026-02-05.md": "## Tasks\n\n- [ ] call the harbour\n",
-		"_longterms/bob/_index.md": strings.Repeat("- one of very many items\n", 200), "2026-02-05/s.md": "---\ntasks: 3/9\n---\n## Tasks\n\n- [ ] call the harbour\n",
-		".obsidian/app.json": "{}", ".obsidian/templates.json": `{"folder": "Meta/Forms"}`, "Meta/Forms/day.md": "harbour form\n",
-		".obsidian/plugins/templater-obsidian/data.json": `{"templates_folder": "Meta/Templater"}`, "Meta/Templater/week.md": "harbour form\n",
-		"_longterms/_identities.yaml": "links:\n  telegram:1: owner\n", "image.png": "PNG", ".memwatchdignore": "ignored.md\n", "ignored.md": "harbour\n",
-	}
-	for i := range notes {
-		var b strings.Builder
-		fmt.Fprintf(&b, "---\ntags: [%s, n%d]\n---\n# Note %d\n\n", words[r.IntN(len(words))], i%7, i)
-		for range 1 + r.IntN(5) {
-			fmt.Fprintf(&b, "- %s %s %s %s, see [[Note %d]] #area/%s\n", words[r.IntN(len(words))], words[r.IntN(len(words))],
-				words[r.IntN(len(words))], uniqueWord(i), r.IntN(notes), words[r.IntN(len(words))])
-		}
-		if i%5 == 0 {
-			b.WriteString("\n## Tasks\n\n- [ ] call the harbour\n- [x] done already\n")
-		}
-		files[fmt.Sprintf("Area %d/Note %d.md", i%23, i)] = b.String()
-	}
-	return files
-}
-
 // TestNothingIsWrittenToRoots checks that no operation and no job changes anything
-// below a folder of 2,000 notes, and that each write to it is refused.
+// below a folder, and that each write to it is refused.
 func TestNothingIsWrittenToRoots(t *testing.T) {
 	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
 	writeTree(t, main, map[string]string{
 		"MEMORY.md": "- a zebra\n", "memory/2026-02-05.md": "## Tasks\n\n- [x] call the harbour\n", "memory/2026-02-06.md": "## Tasks\n\n- [ ] call the harbour\n",
 	}, time.Now().Add(-time.Hour))
-	r := rand.New(rand.NewPCG(1, 2))
-	notes := 300
-	writeTree(t, dir, newVault(r, notes), time.Now().Add(-time.Hour))
-	before, changes := treeState(t, dir), watchChanges(t, dir)
-	began := time.Now()
+	// All that would make memwatchd write to files of the memory directory.
+	writeTree(t, dir, map[string]string{
+		"MEMORY.md": "---\nsubject_id: bob\n---\n- remember the lantern\n", "memory/2026-02-05.md": "## Tasks\n\n- [ ] call the harbour\n",
+		"_longterms/bob/_index.md": strings.Repeat("- one of very many items\n", 200), "2026-02-05/s.md": "---\ntasks: 3/9\n---\n## Tasks\n\n- [ ] call the harbour\n",
+		".obsidian/app.json": "{}", ".obsidian/templates.json": `{"folder": "Meta/Forms"}`, "Meta/Forms/day.md": "harbour form\n",
+		".obsidian/plugins/templater-obsidian/data.json": `{"templates_folder": "Meta/Templater"}`, "Meta/Templater/week.md": "harbour form\n",
+		"_longterms/_identities.yaml": "links:\n  telegram:1: owner\n", "image.png": "PNG", ".memwatchdignore": "ignored.md\n", "ignored.md": "harbour\n",
+		"Area 1/Note 1.md": "# Note\n\n- the granite orchid, see [[Note 2]]\n\n## Tasks\n\n- [ ] call the harbour\n", "Area 1/Note 2.md": "- the velvet saddle\n",
+	}, time.Now().Add(-time.Hour))
+	before := treeState(t, dir)
 	g := startTarget(t, main, func(c *config.Config, base string) {
 		withFolders(config.Root{Name: "vault", Path: dir, Kind: "obsidian"})(c, base)
 		c.Tuning.Quiet = 0
 	})
-	t.Logf("%d notes are found after %v", notes, time.Since(began).Round(time.Millisecond))
 	c := g.dial("s")
 	const path = "vault:Area 1/Note 1.md"
-	for i := range 20 {
-		if got := g.searchPaths(t, c, object{"query": uniqueWord(i), "group": "file"}); !slices.Equal(got,
-			[]string{fmt.Sprintf("vault:Area %d/Note %d.md", i%23, i)}) {
-			t.Errorf("%s: %v", uniqueWord(i), got)
-		}
-	}
-	if got := g.searchPaths(t, c, object{"query": "harbour form", "group": "file", "limit": 100, "exclude": "Note"}); slices.Contains(got, "vault:Meta/Forms/day.md") {
-		t.Error("a template is found")
-	}
+	g.wantPaths(t, c, object{"query": "granite"}, path)
+	g.wantPaths(t, c, object{"query": "form"})
 	for _, hidden := range []string{"vault:ignored.md", "vault:Meta/Forms/day.md", "vault:Meta/Templater/week.md", "vault:.obsidian/app.json", "vault:image.png", "vault:../m/MEMORY.md"} {
 		if status, body := g.sendRequest(t, c, "get", mergeObjects(object{"path": hidden}, ownerInPrivate)); status != http.StatusNotFound {
 			t.Errorf("%s: %d %s", hidden, status, body)
 		}
 	}
 	var found struct{ Hits []struct{ ID string } }
-	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(object{"query": uniqueWord(1), "count": true}, ownerInPrivate))), &found))
+	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(object{"query": "granite"}, ownerInPrivate))), &found))
 	id := found.Hits[0].ID
-	var file struct{ Hash, Text string }
+	var file struct{ Hash string }
 	testkit.Must(t, json.Unmarshal([]byte(g.mustSend(t, c, "get", mergeObjects(object{"path": path}, ownerInPrivate))), &file))
 	for _, p := range []probe{
 		{"write", object{"path": "vault:new.md", "text": "x\n"}}, {"write", object{"path": "vault:notes/x/new.md", "text": "x\n"}},
 		{"write", object{"path": path, "text": "x\n"}}, {"write", object{"path": path, "text": "x\n", "hash": file.Hash}},
-		{"edit", object{"path": path, "old_text": uniqueWord(1), "new_text": "x"}}, {"edit", object{"path": "vault:gone.md", "old_text": "a", "new_text": "b"}},
+		{"edit", object{"path": path, "old_text": "granite", "new_text": "x"}}, {"edit", object{"path": "vault:gone.md", "old_text": "a", "new_text": "b"}},
 		{"todo", object{"id": id, "state": "done"}}, {"todo", object{"id": "vault:2026-02-05/s.md#x", "state": "done"}},
 		{"forget", object{"ids": []string{id}}}, {"conflicts_merge", object{"path": path}}, {"restore", object{"id": id}},
 		{"compact", object{"path": "vault:_longterms/bob/_index.md"}},
 	} {
-		status, body := g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
-		t.Logf("%s %v: %d %.300s", p.operation, p.request, status, body)
-		if status == http.StatusOK {
+		if status, body := g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate)); status == http.StatusOK {
 			t.Errorf("%s %v: %s", p.operation, p.request, body)
 		}
 	}
 	// These change the memory, or what is known of all files.
 	for _, p := range []probe{
-		{"todo", object{"text": "call the harbour", "state": "done"}}, {"forget", object{"match": uniqueWord(2)}},
+		{"todo", object{"text": "call the harbour", "state": "done"}}, {"forget", object{"match": "velvet"}},
 		{"check", object{"fix": true}}, {"check", object{"fix": true, "path": "vault:2026-02-05"}}, {"compact", object{}},
 		{"compress", object{"dry_run": false}}, {"rebuild", object{}}, {"conflicts_merge", object{}}, {"note", object{"text": "vault: lantern"}},
 		{"remember", object{"text": "the lantern is new", "evidence": []string{path}}}, {"sync", object{}},
 	} {
-		status, body := g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
-		t.Logf("%s %v: %d %.300s", p.operation, p.request, status, body)
+		g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
 	}
 	g.daemon.watcher.VerifyNow()
 	g.mustSend(t, c, "sync", ownerInPrivate)
-	if err := g.stop(); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(t, g.stop())
 	if diff := cmp.Diff(before, treeState(t, dir)); diff != "" {
 		t.Errorf("the folder has changed:\n%s", diff)
-	}
-	if n := changes.Load(); n > 0 {
-		t.Errorf("%d changes were seen", n)
 	}
 	for path := range treeState(t, main) {
 		if strings.Contains(path, "vault:") {

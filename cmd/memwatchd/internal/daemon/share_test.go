@@ -158,42 +158,6 @@ func TestShareOfDirectories(t *testing.T) {
 	}
 }
 
-// TestShareAway checks that answers are local, and report that, while the store does
-// not answer, and that changes reach it afterwards.
-func TestShareAway(t *testing.T) {
-	store, root := newStore(t), shortDir(t)
-	writeTree(t, root, map[string]string{"a.md": publicNote("bike one")}, time.Now())
-	g := startTarget(t, root, sharingAs("desk", store, func(c *config.Config) {
-		c.Tuning.ShareQuery, c.Tuning.ShareTimeout = 50*time.Millisecond, 5*time.Second
-	}))
-	decodeAs[api.SharePushAnswer](t, g, "s", "share_push", object{"step": "init"})
-	store.SetFault(weaviatetest.Hang)
-	states := map[string]bool{}
-	for range 6 {
-		answer := decodeAs[api.SearchAnswer](t, g, "s", "search", object{"query": "bike"})
-		if len(answer.Hits) != 1 {
-			t.Errorf("local hits: %v", hitsOf(answer))
-		}
-		states[answer.Index.Shared] = true
-	}
-	if !states["timeout"] || !states["unavailable"] || states["included"] {
-		t.Errorf("states of answers: %v", states)
-	}
-	writeTree(t, root, map[string]string{"b.md": publicNote("bike two")}, time.Now())
-	waitUntil(t, "the change is in the outbox", func() bool {
-		s := decodeAs[api.ShareStatusAnswer](t, g, "s", "share_status", object{})
-		return s.Spooled == 1 && s.State == "waiting" && s.LastError != ""
-	})
-	store.SetFault(nil)
-	waitUntil(t, "the change is published", func() bool {
-		s := decodeAs[api.ShareStatusAnswer](t, g, "s", "share_status", object{})
-		return s.Spooled == 0 && s.Published == 2 && s.State == "publishing"
-	})
-	if s := decodeAs[api.SearchAnswer](t, g, "s", "search", object{"query": "bike"}); s.Index.Shared == "unavailable" {
-		t.Error("the store is not asked after it answers again")
-	}
-}
-
 // TestPushAwaitsScan checks that no step of sharing begins before every file has been
 // seen.
 func TestPushAwaitsScan(t *testing.T) {
