@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -232,7 +231,7 @@ func TestLinksOfKeys(t *testing.T) {
 	c, fixed := g.dial("s"), g.dial("acct")
 	name := filepath.Join(root, "_longterms/_identities.yaml")
 	words := "zorbaccount zorbchat zorbother"
-	told := func(key, value string) string {
+	check := func(when, key, value, want string) {
 		t.Helper()
 		body := g.mustSend(t, c, "search", object{key: value, "context": "private", "query": words})
 		var found []string
@@ -241,32 +240,25 @@ func TestLinksOfKeys(t *testing.T) {
 				found = append(found, word)
 			}
 		}
-		return strings.Join(found, " ")
-	}
-	check := func(when, key, value, want string) {
-		t.Helper()
-		if got := told(key, value); got != want {
+		if got := strings.Join(found, " "); got != want {
 			t.Errorf("%s, %s %q is told %q, want %q", when, key, value, got, want)
 		}
 	}
-	both := func(when string) {
+	linkedTo := func(when string, linked bool) {
 		t.Helper()
-		check(when, "external_key", "telegram:1", "zorbaccount zorbchat")
-		check(when, "subject", "acct:42", "zorbaccount zorbchat")
+		key, account, status := "zorbchat", "zorbaccount", http.StatusForbidden
+		if linked {
+			key, account, status = "zorbaccount zorbchat", "zorbaccount zorbchat", http.StatusOK
+		}
+		check(when, "external_key", "telegram:1", key)
+		check(when, "subject", "acct:42", account)
 		check(when, "subject", "ext:telegram:1", "zorbchat")
 		check(when, "external_key", "telegram:2", "zorbother")
-		if status, body := g.sendRequest(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); status != http.StatusOK || !strings.Contains(body, "zorbchat") {
-			t.Errorf("%s, the listener of the account: %d %s", when, status, body)
+		if got, body := g.sendRequest(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); got != status {
+			t.Errorf("%s, the listener of the account: %d %s", when, got, body)
 		}
 	}
-	none := func(when string) {
-		t.Helper()
-		check(when, "external_key", "telegram:1", "zorbchat")
-		check(when, "subject", "acct:42", "zorbaccount")
-		if status, body := g.sendRequest(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); status != http.StatusForbidden {
-			t.Errorf("%s, the listener of the account: %d %s", when, status, body)
-		}
-	}
+	both, none := func(when string) { linkedTo(when, true) }, func(when string) { linkedTo(when, false) }
 	write := func(text string, mode os.FileMode) {
 		t.Helper()
 		testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
@@ -335,77 +327,41 @@ func TestCopiesOfPrivateFiles(t *testing.T) {
 	g := startTarget(t, root, nil)
 	c := g.dial("s")
 	for _, who := range []object{{"subject": "acct:7", "context": "private"}, {"subject": "owner", "context": "public"}, {"context": "public"}, {}} {
-		for _, op := range []string{"search", "recent", "load", "context", "complete", "todos"} {
-			request := object{"what": "path", "prefix": "notes/"}
-			switch op {
-			case "search":
-				request = object{"query": "canary", "limit": 100}
-			case "recent":
-				request = object{"hours": 100000, "limit": 100}
-			case "load", "context", "todos":
-				request = object{}
-			}
-			for key, value := range who {
-				request[key] = value
-			}
-			if op == "todos" || op == "load" || op == "context" {
-				delete(request, "what")
-			}
-			status, body := g.sendRequest(t, c, op, request)
-			if status != http.StatusOK {
-				t.Errorf("%v: %s: %d %s", who, op, status, body)
-			}
+		for _, p := range []probe{
+			{"search", object{"query": "canary", "limit": 100}}, {"recent", object{"hours": 100000, "limit": 100}}, {"load", object{}},
+			{"context", object{}}, {"todos", object{}}, {"complete", object{"what": "path", "prefix": "notes/"}},
+		} {
+			body := g.mustSend(t, c, p.operation, mergeObjects(p.request, who))
 			text := strings.ReplaceAll(body, "canary for everybody", "")
-			for _, secret := range []string{"canary of", "canary in", "private.sync", "mixed.sync", "gone.sync", "broken.sync"} {
+			for _, secret := range []string{"canary of", "canary in", "private.sync", "mixed.sync", "gone.sync", "broken.sync", `"total":2`} {
 				if strings.Contains(text, secret) {
-					t.Errorf("%v: %s has %q: %d %s", who, op, secret, status, body)
+					t.Errorf("%v: %s has %q: %s", who, p.operation, secret, body)
 				}
 			}
-		}
-		status, body := g.sendRequest(t, c, "search", merged(object{"query": "canary", "limit": 100}, who))
-		var a struct {
-			Total int `json:"total"`
-		}
-		if err := json.Unmarshal([]byte(body), &a); err != nil || status != http.StatusOK || a.Total > 1 {
-			t.Errorf("%v: %d hits: %d %s", who, a.Total, status, body)
 		}
 		for path := range files {
 			if !strings.HasSuffix(path, suffix) || strings.Contains(path, "open") {
 				continue
 			}
-			if status, body := g.sendRequest(t, c, "get", merged(object{"path": path}, who)); status != http.StatusNotFound {
+			if status, body := g.sendRequest(t, c, "get", mergeObjects(object{"path": path}, who)); status != http.StatusNotFound {
 				t.Errorf("%v reads %s: %d %s", who, path, status, body)
 			}
 		}
 	}
 	// The owner finds the copies of the owner's files.
-	status, body := g.sendRequest(t, c, "search", object{"query": "canary", "limit": 100, "subject": "owner", "context": "private"})
+	body := g.mustSend(t, c, "search", mergeObjects(object{"query": "canary", "limit": 100}, ownerInPrivate))
 	for _, found := range []string{"private file", "mixed file", "gone", "broken file", "everybody"} {
 		if !strings.Contains(body, found) {
-			t.Errorf("the owner does not find the copy with %q: %d %s", found, status, body)
+			t.Errorf("the owner does not find the copy with %q: %s", found, body)
 		}
 	}
 	if strings.Contains(body, "another subject") || strings.Contains(body, "ignored file") {
 		t.Errorf("the owner finds %s", body)
 	}
-	for _, op := range []string{"edit", "write"} {
-		request := object{"path": "notes/open" + suffix, "old_text": "canary", "new_text": "changed", "text": "changed\n", "subject": "owner", "context": "private"}
-		if op == "edit" {
-			delete(request, "text")
-		} else {
-			delete(request, "old_text")
-			delete(request, "new_text")
-		}
-		if status, body := g.sendRequest(t, c, op, request); status == http.StatusOK {
-			t.Errorf("%s changes a conflict copy: %s", op, body)
+	for _, p := range []probe{{"edit", object{"old_text": "canary", "new_text": "changed"}}, {"write", object{"text": "changed\n"}}} {
+		request := mergeObjects(mergeObjects(p.request, object{"path": "notes/open" + suffix}), ownerInPrivate)
+		if status, body := g.sendRequest(t, c, p.operation, request); status == http.StatusOK {
+			t.Errorf("%s changes a conflict copy: %s", p.operation, body)
 		}
 	}
-}
-
-// merged returns the fields of both requests.
-func merged(a, b object) object {
-	for key, value := range b {
-		a[key] = value
-	}
-	return a
 }
