@@ -5,7 +5,7 @@
 // An agent waits for a hook to end. Therefore a hook ends within TimeLimit for any
 // input and any state of the daemon, except that a hook that saves text waits longer
 // for its input and first writes the text to the spool on the disk, and that the start
-// of a session waits for a daemon to start. It exits with status 0, because agents show other statuses to people and stop
+// of a session waits longer for a daemon that starts or is slow. It exits with status 0, because agents show other statuses to people and stop
 // at status 2. It prints either its complete output or nothing. --debug also
 // prints the reason for no output; an empty memory at the start of a session is
 // always explained.
@@ -50,9 +50,9 @@ const (
 	// delivers the spool, and in which a hook that saves text has read its input: two
 	// seconds. Agents allow at least three for such a hook.
 	deliveryLimits = 10
-	// startLimits bound the wait for a daemon that the start of a session starts: one
-	// second.
-	startLimits = 5
+	// startLimits bound the start of a session, which happens once and needs its memory on
+	// a busy machine, too. One of them remains for the request to a daemon that it starts.
+	startLimits = 6
 )
 
 // maxHookInput bounds the input of a hook, in bytes. People type and paste
@@ -75,7 +75,7 @@ type Event struct {
 var Events = []Event{
 	{
 		Name: "session-start", short: "Print the memory block for the start of a session",
-		run: printSessionContext,
+		run: printSessionContext, limits: startLimits,
 		long: "The block is printed when a session starts, is cleared or is compacted. Resumed and forked " +
 			"sessions already contain it.",
 		try: `{"source": "startup"}`,
@@ -117,7 +117,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Short: "Connect the memory to the sessions of an agent",
 		Long: `Connect the memory to the sessions of an agent.
 
-Agents run these commands with JSON on standard input, as their settings say. The commands exit with 0. session-start and prompt take less than 300 ms unless the processors are overloaded, except that session-start starts a daemon if none answers and waits for it for up to a second. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
+Agents run these commands with JSON on standard input, as their settings say. The commands exit with 0. prompt takes less than 300 ms unless the processors are overloaded. session-start starts a daemon if none answers, and takes at most 1.2 seconds. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
@@ -174,8 +174,8 @@ type hookInput struct {
 }
 
 // runAction executes the action of a hook, whose requests take at most the given time.
-// A hook that waits longer than TimeLimit to print, or for its input, ends the process
-// with status 0; one that saves text has deliveryLimits for its input.
+// A hook that waits longer to print, or for its input, ends the process with status 0; one
+// that saves text has deliveryLimits for its input.
 func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintf(h.g.Stderr,
@@ -183,7 +183,7 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 		return
 	}
 	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe
-	inputLimit := TimeLimit
+	inputLimit := limit
 	if h.saves {
 		inputLimit = deliveryLimits * TimeLimit
 	}
@@ -205,7 +205,7 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 	}
 	if err == nil {
 		h.reportWarning()
-		started = started.Add(h.startDaemon(cmd.Context()))
+		h.startDaemon(cmd.Context())
 		if !h.saves {
 			limit -= TimeLimit / 8 // remains to print what there is without an answer
 		}
@@ -218,19 +218,15 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 }
 
 // startDaemon starts the daemon for the start of a session if none answers and
-// daemon.autostart is set. It returns the time that it took, by which the hook may take
-// longer.
-func (h *hook) startDaemon(ctx context.Context) time.Duration {
+// daemon.autostart is set.
+func (h *hook) startDaemon(ctx context.Context) {
 	if h.client.Start == nil {
-		return 0
+		return
 	}
-	began := time.Now()
-	h.limit.Reset((startLimits + 1) * TimeLimit)
-	ctx, cancel := context.WithTimeout(ctx, startLimits*TimeLimit)
+	ctx, cancel := context.WithTimeout(ctx, (startLimits-1)*TimeLimit)
 	defer cancel()
 	err := h.client.Start(ctx)
 	h.client.Start = func(context.Context) error { return err } // the reason that the request reports
-	return time.Since(began)
 }
 
 // reportAway reports a daemon that is not running, once per session.
