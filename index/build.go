@@ -87,7 +87,10 @@ type fileWriter struct {
 
 // writeDocument writes a variant: the whole file or its excerpt.
 func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
-	v := &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc)}
+	v := &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc), written: noTime}
+	if !doc.Written.IsZero() {
+		v.written = doc.Written.UnixNano()
+	}
 	w.variant = v
 	w.file.variants = append(w.file.variants, v)
 	last, _ := slotOf(len(doc.Entries) - 1)

@@ -42,6 +42,8 @@ type file struct {
 type variant struct {
 	partition memory.Partition
 	sum       uint64   // beginning of the hash of the text; stored unless it is that of the file
+	written   int64    // when public text was first seen, or noTime
+	saved     bool     // that is when the file was saved, not its commit
 	length    uint32   // tokens of all slots
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
@@ -187,12 +189,7 @@ func (f *file) code(c *codec) {
 	c.string(&f.session)
 	c.string(&f.contact)
 	c.string(&f.claim)
-	truncated := byte(0)
-	if f.truncated {
-		truncated = 1
-	}
-	number(c, &truncated)
-	f.truncated = truncated != 0
+	c.bool(&f.truncated)
 	list(c, &f.variants, 6)
 	for i := range f.variants {
 		if c.decodes {
@@ -214,6 +211,10 @@ func (p *variant) code(c *codec) {
 		p.partition.Visibility, p.partition.Excerpt = memory.PublicOK, kind == excerptPartition
 	}
 	c.bad = c.bad || kind != partitionKind(p.partition)
+	if kind != privatePartition {
+		c.varint(&p.written, 0)
+		c.bool(&p.saved)
+	}
 	number(c, &p.length)
 	list(c, &p.blocks, 1)
 	for i := range p.blocks {
@@ -305,6 +306,15 @@ func (c *codec) varint(v *int64, from int64) {
 	*v = from + d
 }
 
+func (c *codec) bool(v *bool) {
+	b := byte(0)
+	if *v {
+		b = 1
+	}
+	number(c, &b)
+	*v = b != 0
+}
+
 func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *codec, v *T) {
 	if !c.decodes {
 		c.b = binary.AppendUvarint(c.b, uint64(*v))
@@ -365,18 +375,38 @@ func (f *file) setWritten(before *file) {
 		f.written = f.stamp.MTime
 	}
 	modified := f.written
+	for _, v := range f.variants {
+		was := before.publicText(v.sum)
+		v.saved = v.written == modified || was != nil && was.saved
+	}
 	if before == nil || before.hash != f.hash || f.hash == [32]byte{} || before.written == noTime ||
 		modified <= before.written {
 		return
 	}
 	f.written = before.written
 	for _, v := range f.variants {
+		if v.written == modified {
+			v.written = f.written
+		}
 		for i := range v.entries {
 			if e := &v.entries[i]; e.time == modified {
 				e.time = f.written
 			}
 		}
 	}
+}
+
+// publicText returns the variant with a public text, by its sum, or nil if there is none.
+// The file may be nil.
+func (f *file) publicText(sum uint64) *variant {
+	if f != nil {
+		for _, v := range f.variants {
+			if v.partition.Visibility == memory.PublicOK && v.sum == sum {
+				return v
+			}
+		}
+	}
+	return nil
 }
 
 // setDerived sets the fields that are not stored.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,16 @@ func (x *Index) File(path string) (FileInfo, bool) {
 		return f.info(), true
 	}
 	return FileInfo{}, false
+}
+
+// Written returns when the public text of a file was first seen, or the zero time if
+// the index has another text of the file.
+func (x *Index) Written(path string, text []byte) (at time.Time) {
+	v := x.snapshot().files.get(path).publicText(sumOf(sha256.Sum256(text)))
+	if v != nil && v.written != noTime {
+		at = time.Unix(0, v.written)
+	}
+	return at
 }
 
 // Files returns the indexed files for which keep returns true, ordered by path.

@@ -72,7 +72,14 @@ func spanOf(p *variant) span {
 		r.oldest, r.newest = min(r.oldest, p.entries[i].time), max(r.newest, p.entries[i].time)
 		r.importance = max(r.importance, p.important.at(i))
 	}
-	if r.oldest == r.newest && r.newest == p.file.written {
+	saved := p.file.written
+	if p.partition.Visibility == memory.PublicOK {
+		saved = noTime // other lines of the file do not count
+		if p.saved {
+			saved = p.written
+		}
+	}
+	if r.oldest == r.newest && r.newest == saved && saved != noTime {
 		r.minute = r.newest / int64(time.Minute)
 	}
 	return r

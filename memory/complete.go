@@ -294,7 +294,12 @@ func (d *Document) setExcerpt(l *Layout, meta Meta) {
 	}
 	if d.allPublic() {
 		if !isBlankText(d.Source) {
-			d.Partition = d.publicPartition
+			d.Partition, d.Written = d.publicPartition, meta.publicTime(d.Source)
+			for i := range d.Entries {
+				if e := &d.Entries[i]; e.Time.Equal(meta.ModTime) {
+					e.Time = d.Written.UTC()
+				}
+			}
 		}
 		return
 	}
@@ -315,8 +320,9 @@ func (d *Document) setExcerpt(l *Layout, meta Meta) {
 		masked = src
 	}
 	front := d.Front.Span.End > 0 && lines[0] == 1
+	meta.ModTime = meta.publicTime(src)
 	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front}, false)
-	d.excerpt.Partition = d.publicPartition
+	d.excerpt.Partition, d.excerpt.Written = d.publicPartition, meta.ModTime
 	d.excerpt.Partition.Excerpt = true
 }
 

@@ -31,6 +31,10 @@ type Document struct {
 	// invalid UTF-8, an unclosed marker.
 	Unsound bool
 
+	// Written is when the text was written, if readers of public text may read all of
+	// it: see [Meta]. It is the time of entries that have no other.
+	Written time.Time
+
 	masked           []byte        // source with secrets masked, of the same length; all other fields are parsed from it
 	excerpt          *Document     // the part that readers of public text may read
 	publicPartition  Partition     // partition of the public entries of the file

@@ -11,6 +11,20 @@ import (
 type Meta struct {
 	ModTime  time.Time
 	Unstable bool // the file was being written while it was read, so all of it is private
+
+	// Public returns when the public text of the file was written, which an edit of its
+	// other lines does not change; zero if that is unknown. Nil stands for unknown.
+	Public func(text []byte) time.Time
+}
+
+// publicTime returns the time of public entries without a time of their own.
+func (m *Meta) publicTime(text []byte) time.Time {
+	if m.Public != nil {
+		if at := m.Public(text); !at.IsZero() {
+			return at
+		}
+	}
+	return m.ModTime
 }
 
 // Parse parses a file. It never fails: defects become a [Problem], and text of

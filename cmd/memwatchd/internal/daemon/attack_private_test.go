@@ -376,6 +376,59 @@ func formatAnswer(answer string) string {
 	return status + "\n" + string(b)
 }
 
+// TestExcerptTime checks that edits of private lines change no time that a caller in public
+// learns, whether the file has private lines before, after or at both times.
+func TestExcerptTime(t *testing.T) {
+	const front, secret = "---\nvisibility: public_ok\n---\n", "- %s <!-- visibility=private_only -->\n"
+	lines := func(words ...string) (s string) {
+		for _, word := range words {
+			s += fmt.Sprintf(secret, word)
+		}
+		return s
+	}
+	mixed, added, removed := front+"- a tea\n", front+"- b tea\n", front+"- c tea\n"
+	before := map[string]string{"notes/a.md": mixed + lines("one"), "notes/b.md": added, "notes/c.md": removed + lines("one"),
+		"notes/d.md": front + "- d tea\n", "MEMORY.md": "- e tea <!-- visibility=public_ok -->\n- mine\n"}
+	when := time.Now().Add(-time.Hour)
+	start := func() *target {
+		root := filepath.Join(t.TempDir(), "m")
+		writeTree(t, root, before, when)
+		return startTarget(t, root, nil)
+	}
+	g, edited := start(), start()
+	edit := func(files map[string]string) {
+		writeTree(t, edited.root, files, time.Now())
+		edited.mustSend(t, edited.dial("s"), "search", object{"subject": rootOwner, "context": "private", "query": "tea"})
+	}
+	compare := func(when string) {
+		t.Helper()
+		now := time.Now().Truncate(time.Minute)
+		for _, p := range []probe{
+			{"recent", object{"hours": 48}}, {"recent", object{"hours": 1, "as_of": now}}, {"files", object{}}, {"export", object{"entries": true}},
+			{"search", object{"query": "tea", "explain": true, "as_of": now}},
+			{"search", object{"query": "tea", "since": now.Add(-30 * time.Minute)}},
+			{"search", object{"query": "tea", "until": now.Add(-30 * time.Minute)}},
+			{"context", object{"format": "relevant", "query": "tea"}}, {"context", object{"format": "boot"}},
+		} {
+			p.request["subject"], p.request["context"] = rootOwner, "public"
+			answer := func(g *target) string {
+				return tookField.ReplaceAllString(g.mustSend(t, g.dial("s"), p.operation, p.request), "")
+			}
+			if want, got := answer(g), answer(edited); got != want {
+				t.Errorf("%s: %s %v (-without the edits +with them)\n%s", when, p.operation, p.request, cmp.Diff(want, got))
+			}
+		}
+	}
+	compare("before")
+	edit(map[string]string{"notes/a.md": mixed + lines("one", "two"), "notes/b.md": added + lines("one"), "notes/c.md": removed,
+		"MEMORY.md": before["MEMORY.md"] + "- mine too\n"})
+	compare("after")
+	testkit.Must(t, edited.stop())
+	edited.startDaemon(nil)
+	edited.waitComplete()
+	compare("after a restart")
+}
+
 // TestExcerpts checks the same as TestNonInterference for single files, as they
 // are parsed: fast, and so for very many files.
 func TestExcerpts(t *testing.T) {

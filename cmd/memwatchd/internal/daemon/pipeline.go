@@ -336,7 +336,8 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 			p.largeMu.Lock()
 			defer p.largeMu.Unlock()
 		}
-		return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable})
+		return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable,
+			Public: func(text []byte) time.Time { return p.index.Written(file.Path, text) }})
 	}
 	if doc := p.documents.findParsed(&file); doc != nil {
 		return doc
