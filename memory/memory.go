@@ -6,14 +6,12 @@
 // Text of doubtful visibility becomes private.
 //
 // The files, each of which uses those before it:
-//   - values and normal forms: memory, lines, text, characters, times;
-//   - paths and readers: names, dayformat, roots, layout, subjects, identities;
+//   - values and normal forms: memory, lines, text, times;
+//   - paths and readers: names, layout, subjects;
 //   - reading: frontmatter, attributes, inline, links, tasks, blocks, hidden, document,
-//     shown, parse, entries, complete, copies;
-//   - changing: write, items, summaries, fields, sections, revision, edits, parts,
-//     verify, rewrite;
-//   - forms of files and merges: longterm, draft, session, judge, versions,
-//     versiontext, imported, importedentries.
+//     parse, entries, complete;
+//   - changing: write, items, fields, sections, revision, edits, parts, verify;
+//   - forms of files and merges: longterm, draft, session, judge, versions, imported.
 package memory
 
 import (
