@@ -116,17 +116,13 @@ func (d *daemon) listMisplaced() []string {
 	return paths
 }
 
-// recheckUserDirs checks every Reconcile interval whether directories became users'
-// directories: a new empty directory changes no file.
+// recheckUserDirs rereads MEMORY.md every Reconcile interval, and with it whether its
+// directory is a user's: a new empty directory changes no file.
 func (d *daemon) recheckUserDirs(ctx context.Context) error {
 	for {
 		if err := sleep(ctx, d.config.Tuning.Reconcile); err != nil {
 			return err
 		}
-		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory
-		for _, dir := range d.subjects.listChangedDirs() {
-			mains = append(mains, dir+"/MEMORY.md")
-		}
-		d.watcher.RecheckPaths(ctx, mains)
+		d.watcher.RecheckPaths(ctx, d.subjects.mains())
 	}
 }

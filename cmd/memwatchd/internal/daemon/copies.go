@@ -18,7 +18,7 @@ import (
 // use.
 type copies struct {
 	mu sync.Mutex
-	of map[string][]string // by original
+	of map[string]string // originals, by copy
 }
 
 func (c *copies) record(p memory.Place) {
@@ -28,26 +28,15 @@ func (c *copies) record(p memory.Place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {
-		c.of = make(map[string][]string)
+		c.of = make(map[string]string)
 	}
-	if list := c.of[p.Copy]; !slices.Contains(list, p.Path) {
-		c.of[p.Copy] = append(list[:len(list):len(list)], p.Path)
-	}
+	c.of[p.Path] = p.Copy
 }
 
 func (c *copies) remove(path string) {
-	of, ok := memory.CopyOf(path)
-	if !ok {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := slices.DeleteFunc(slices.Clone(c.of[of]), func(p string) bool { return p == path })
-	if len(list) == 0 {
-		delete(c.of, of)
-		return
-	}
-	c.of[of] = list
+	delete(c.of, path)
 }
 
 // withCopies returns the paths and those of the copies of these files. The other
@@ -58,13 +47,15 @@ func (c *copies) withCopies(paths []string) []string {
 	if len(c.of) == 0 {
 		return paths
 	}
-	all := slices.Clone(paths)
+	named, changed := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		of, _ := memory.CopyOf(path)
-		for _, copied := range c.of[of] {
-			if !slices.Contains(all, copied) {
-				all = append(all, copied)
-			}
+		named[path], changed[of] = true, true
+	}
+	all := slices.Clone(paths)
+	for path, of := range c.of {
+		if changed[of] && !named[path] {
+			all = append(all, path)
 		}
 	}
 	return all
@@ -88,25 +79,18 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 }
 
 // before returns the paths of the copies of a file before one of them, sorted.
-func (c *copies) before(of, path string) (paths []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, other := range c.of[of] {
-		if other < path {
-			paths = append(paths, other)
-		}
-	}
-	slices.Sort(paths)
-	return paths
+func (c *copies) before(of, path string) []string {
+	return slices.DeleteFunc(c.paths(), func(other string) bool {
+		original, _ := memory.CopyOf(other)
+		return original != of || other >= path
+	})
 }
 
 // paths returns the paths of all copies, sorted.
 func (c *copies) paths() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	paths := slices.Concat(slices.Collect(maps.Values(c.of))...)
-	slices.Sort(paths)
-	return paths
+	return slices.Sorted(maps.Keys(c.of))
 }
 
 // countByFile returns the number of copies of each file that has any.
@@ -114,8 +98,8 @@ func (c *copies) countByFile() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	count := map[string]int{}
-	for of, list := range c.of {
-		count[of] = len(list)
+	for _, of := range c.of {
+		count[of]++
 	}
 	return count
 }

@@ -160,12 +160,7 @@ func (d *daemon) openComponents() error {
 	if err := d.openEmbedder(); err != nil {
 		return err
 	}
-	d.watcher = &watcher.Watcher{
-		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
-		Debounce: c.Tuning.Settle, MaxWait: c.Tuning.MaxWait, DeletionDelay: c.Tuning.Vanish,
-		Reconcile: c.Tuning.Reconcile, Poll: c.Tuning.Poll,
-		GitChanged: func(since time.Time) bool { return vault.GitChanged(c.Memory.Dir, since) },
-	}
+	d.watcher = d.newWatcher(c.Memory.Dir, d.vault, d.pipeline, cookies, d.logger)
 	d.openRoots()
 	d.share, err = d.openShare()
 	if err != nil {
@@ -230,9 +225,9 @@ func (d *daemon) listPaths() []string {
 		if r.isMissing() {
 			continue
 		}
-		for below := range r.disk.Catalogue.Files() {
+		for below := range r.Catalogue.Files() {
 			if _, copied := memory.CopyOf(below); !copied {
-				paths = append(paths, r.Path(below))
+				paths = append(paths, r.folder.Path(below))
 			}
 		}
 	}
@@ -291,7 +286,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.watcher.Run(working) })
 	go d.pipeline.listCommits("", 0)
 	for _, r := range d.roots {
-		go d.pipeline.listCommits(r.Path(""), 0)
+		go d.pipeline.listCommits(r.folder.Path(""), 0)
 		group.Go(func() error { return r.watcher.Run(working) })
 	}
 	group.Go(func() error { return d.runConfirmation(working, epoch) })
@@ -407,7 +402,7 @@ type catalogueFiles struct{ *documents }
 
 // Load implements [ops.Files].
 func (c catalogueFiles) Load(path string) (*memory.Document, error) {
-	v, below := c.files.find(path)
+	v, _, below := c.files.find(path)
 	if _, known := v.Catalogue.Lookup(below); !known {
 		return nil, notExistError(path)
 	}

@@ -522,3 +522,17 @@ func TestSlowCommits(t *testing.T) {
 		t.Errorf("the time of the entry is %v", at())
 	}
 }
+
+// TestEmptyUserDirectory checks that a new empty directory makes a directory a user's.
+func TestEmptyUserDirectory(t *testing.T) {
+	g := serveTree(t, map[string]string{"carol/MEMORY.md": "- quince\n"}, func(c *config.Config, _ string) { c.Tuning.Reconcile = 100 * time.Millisecond })
+	c := g.dial("s")
+	finds := func() bool {
+		return strings.Contains(g.mustSend(t, c, "search", object{"query": "quince", "subject": "carol", "context": "private"}), "carol/MEMORY.md")
+	}
+	if finds() {
+		t.Error("the directory is a user's without memory/")
+	}
+	testkit.Must(t, os.Mkdir(filepath.Join(g.root, "carol/memory"), 0o700))
+	waitUntil(t, "the user finds its file", finds)
+}

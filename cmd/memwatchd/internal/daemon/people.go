@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,22 +132,14 @@ func (p *subjectMap) recheckDirs(dirs []string) []string {
 	return out
 }
 
-// listChangedDirs returns, of the directories that were ever checked, those that
-// became a user's, or stopped being one, since then. It records nothing.
-func (p *subjectMap) listChangedDirs() []string {
-	p.checkMu.Lock()
-	defer p.checkMu.Unlock()
+// mains returns the MEMORY.md of each directory that was ever checked.
+func (p *subjectMap) mains() (paths []string) {
 	p.mu.RLock()
-	checked := slices.Sorted(maps.Keys(p.users))
-	p.mu.RUnlock()
-	var out []string
-	for _, dir := range checked {
-		before, _ := p.lookUpDir(dir)
-		if isUser, err := p.checkDir(dir); err == nil && isUser != before {
-			out = append(out, dir)
-		}
+	defer p.mu.RUnlock()
+	for dir := range p.users {
+		paths = append(paths, dir+"/MEMORY.md")
 	}
-	return out
+	return paths
 }
 
 // recordClaim records the subject that a file claims its directory for. An

@@ -92,7 +92,7 @@ type scanResult struct {
 }
 
 // Known lists the paths of the memory directory in the index with their stamps.
-func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return rootSink{p, nil}.Known() }
+func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return p.known(nil) }
 
 // Changed examines paths and makes the index match. See [watcher.Sink].
 func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
@@ -127,10 +127,12 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 // listCommits lists the commits of the folder of a path, of which many files may have
 // changed. Documents that were parsed without a list may lack the times of commits.
 func (p *pipeline) listCommits(path string, changed int) {
-	v, _ := p.files.find(path)
-	times := p.files.timesOf(path)
+	v, times, _ := p.files.find(path)
 	if times.list(v.Dir, changed) {
-		p.documents.drop(func(path string) bool { return p.files.timesOf(path) == times })
+		p.documents.drop(func(path string) bool {
+			_, t, _ := p.files.find(path)
+			return t == times
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,15 +22,24 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// A root is a folder beside the memory directory. Its vault has no writer, and its
-// watcher passes the changed paths to the pipeline of the memory.
+// A root is a folder beside the memory directory. It is a vault without a writer that
+// cannot be read while the folder overlaps another one: the same text would have two kinds
+// of readers. It passes its changes to the pipeline of the memory.
 type root struct {
-	*memory.Root
-	config  config.Root
-	disk    *rootDisk
-	times   fileTimes
-	watcher *watcher.Watcher
+	*vault.Vault
+	folder    *memory.Root
+	config    config.Root
+	pipeline  *pipeline
+	watcher   *watcher.Watcher
+	times     fileTimes
+	others    []*vault.Vault           // of the memory directory, and of the other roots
+	templates atomic.Pointer[[]string] // directories of an Obsidian vault; nil before they are read
 }
+
+var (
+	_ watcher.Disk = (*root)(nil)
+	_ watcher.Sink = (*root)(nil)
+)
 
 // isMissing reports whether the folder could not be read at the last scan.
 func (r *root) isMissing() bool { return r.watcher.Status().Root == watcher.RootMissing }
@@ -37,43 +47,46 @@ func (r *root) isMissing() bool { return r.watcher.Status().Root == watcher.Root
 func (d *daemon) openRoots() {
 	c := d.config
 	for _, folder := range d.pipeline.layout.Roots {
-		r := &root{Root: folder}
+		r := &root{folder: folder, pipeline: d.pipeline}
 		for _, o := range c.Memory.Roots {
 			if o.Problem == "" && o.Name == folder.Name {
 				r.config = o
 			}
 		}
-		r.disk = &rootDisk{obsidian: r.config.Kind == "obsidian"}
-		r.disk.Vault = &vault.Vault{Dir: r.config.Path, MaxFileSize: int64(c.Watch.MaxFileSize),
+		r.Vault = &vault.Vault{Dir: r.config.Path, MaxFileSize: int64(c.Watch.MaxFileSize),
 			Skip: func(path string) string {
-				if r.disk.isTemplate(path) {
+				if r.isTemplate(path) {
 					return "a template"
 				}
 				return r.config.SkipFile(path)
 			},
 			SkipDir: func(path string) string {
-				if r.disk.isTemplate(path) {
+				if r.isTemplate(path) {
 					return "templates"
 				}
 				return r.config.SkipDir(path)
 			}}
-		r.watcher = &watcher.Watcher{
-			Dir: r.config.Path, Disk: r.disk, Sink: rootSink{d.pipeline, folder},
-			CookieDir: cookieDir(c, folder), Logger: d.logger.With("folder", folder.Name),
-			Debounce: c.Tuning.Settle, MaxWait: c.Tuning.MaxWait, DeletionDelay: c.Tuning.Vanish,
-			Reconcile: c.Tuning.Reconcile, Poll: c.Tuning.Poll,
-			GitChanged: func(since time.Time) bool { return vault.GitChanged(r.config.Path, since) },
-		}
+		r.watcher = d.newWatcher(r.Dir, r, r, cookieDir(c, folder), d.logger.With("folder", folder.Name))
 		d.pipeline.files.roots[folder.Name] = r
 		d.roots = append(d.roots, r)
 	}
 	for _, r := range d.roots {
-		r.disk.others = []*vault.Vault{d.vault}
+		r.others = []*vault.Vault{d.vault}
 		for _, o := range d.roots {
 			if o != r {
-				r.disk.others = append(r.disk.others, o.disk.Vault)
+				r.others = append(r.others, o.Vault)
 			}
 		}
+	}
+}
+
+func (d *daemon) newWatcher(dir string, disk watcher.Disk, sink watcher.Sink, cookies string,
+	logger *slog.Logger) *watcher.Watcher {
+	t := &d.config.Tuning
+	return &watcher.Watcher{
+		Dir: dir, Disk: disk, Sink: sink, CookieDir: cookies, Logger: logger,
+		Debounce: t.Settle, MaxWait: t.MaxWait, DeletionDelay: t.Vanish, Reconcile: t.Reconcile, Poll: t.Poll,
+		GitChanged: func(since time.Time) bool { return vault.GitChanged(dir, since) },
 	}
 }
 
@@ -97,30 +110,24 @@ type files struct {
 	times        fileTimes
 }
 
-func (f *files) find(path string) (*vault.Vault, string) {
-	if r, below := f.layout.CutRoot(path); r != nil {
-		return f.roots[r.Name].disk.Vault, below
+// find returns the vault of a file, the times of the files there, and the path below it.
+func (f *files) find(path string) (v *vault.Vault, times *fileTimes, below string) {
+	if folder, below := f.layout.CutRoot(path); folder != nil {
+		r := f.roots[folder.Name]
+		return r.Vault, &r.times, below
 	}
-	return f.Vault, path
-}
-
-// timesOf returns the times of the files beside path.
-func (f *files) timesOf(path string) *fileTimes {
-	if r, _ := f.layout.CutRoot(path); r != nil {
-		return &f.roots[r.Name].times
-	}
-	return &f.times
+	return f.Vault, &f.times, path
 }
 
 // Stat is [vault.Vault.Stat] for a file of the memory directory or of a root.
 func (f *files) Stat(path string) (memory.Stamp, error) {
-	v, below := f.find(path)
+	v, _, below := f.find(path)
 	return v.Stat(below)
 }
 
 // Observe is [vault.Vault.Observe] for a file of the memory directory or of a root.
 func (f *files) Observe(path string) (memory.Stamp, error) {
-	v, below := f.find(path)
+	v, _, below := f.find(path)
 	return v.Observe(below)
 }
 
@@ -128,78 +135,64 @@ func (f *files) Observe(path string) (memory.Stamp, error) {
 // nothing of a root that overlaps another directory. The time of change is the one at
 // which the content was written.
 func (f *files) Read(path string) (vault.File, error) {
-	if r, _ := f.layout.CutRoot(path); r != nil {
-		if err := f.roots[r.Name].disk.checkOverlap(); err != nil {
+	if folder, _ := f.layout.CutRoot(path); folder != nil {
+		if err := f.roots[folder.Name].checkOverlap(); err != nil {
 			return vault.File{Path: path}, err
 		}
 	}
-	v, below := f.find(path)
+	v, times, below := f.find(path)
 	file, err := v.Read(below)
 	if err == nil {
-		file.ModTime = f.timesOf(path).written(file)
+		file.ModTime = times.written(file)
 	}
 	file.Path = path
 	return file, err
 }
 
-// A rootSink passes the changes of a root to the pipeline.
-type rootSink struct {
-	pipeline *pipeline
-	root     *memory.Root
-}
-
-// Known implements [watcher.Sink].
-func (s rootSink) Known() iter.Seq2[string, memory.Stamp] {
+// known lists the files of a root in the index by their paths below it, or those of the
+// memory directory.
+func (p *pipeline) known(folder *memory.Root) iter.Seq2[string, memory.Stamp] {
 	return func(yield func(string, memory.Stamp) bool) {
-		for path, stamp := range s.pipeline.index.Known() {
-			if r, below := s.pipeline.layout.CutRoot(path); r == s.root && !yield(below, stamp) {
+		for path, stamp := range p.index.Known() {
+			if r, below := p.layout.CutRoot(path); r == folder && !yield(below, stamp) {
 				return
 			}
 		}
 	}
 }
 
+// Known implements [watcher.Sink].
+func (r *root) Known() iter.Seq2[string, memory.Stamp] { return r.pipeline.known(r.folder) }
+
 // rootBatch is the number of files of a root after which the changes of the memory
 // directory and of other roots get their turn.
 const rootBatch = 64
 
 // Changed implements [watcher.Sink].
-func (s rootSink) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
-	s.pipeline.listCommits(s.root.Path(""), len(paths))
-	for len(paths) > 0 {
-		n := min(len(paths), rootBatch)
-		batch := make([]string, n)
-		for i, below := range paths[:n] {
-			batch[i] = s.root.Path(below)
+func (r *root) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
+	r.pipeline.listCommits(r.folder.Path(""), len(paths))
+	for batch := range slices.Chunk(paths, rootBatch) {
+		batch = slices.Clone(batch)
+		for i, below := range batch {
+			batch[i] = r.folder.Path(below)
 		}
-		again, err := s.pipeline.Changed(ctx, batch, why)
+		again, err := r.pipeline.Changed(ctx, batch, why)
 		if err != nil {
 			return nil, err
 		}
 		for _, path := range again {
-			_, below := s.pipeline.layout.CutRoot(path)
+			_, below := r.pipeline.layout.CutRoot(path)
 			retry = append(retry, below)
 		}
-		paths = paths[n:]
 	}
 	return retry, nil
 }
 
-// A rootDisk is the vault of a root, which cannot be read while the folder overlaps
-// another one: the same text would have two kinds of readers.
-type rootDisk struct {
-	*vault.Vault
-	others   []*vault.Vault // of the memory directory, and of the other roots
-	obsidian bool
-
-	templates atomic.Pointer[[]string] // directories of an Obsidian vault; nil before they are read
-}
-
 // Root implements [watcher.Disk].
-func (d *rootDisk) Root() (memory.FileID, error) {
-	id, err := d.Vault.Root()
+func (r *root) Root() (memory.FileID, error) {
+	id, err := r.Vault.Root()
 	if err == nil {
-		err = d.checkOverlap()
+		err = r.checkOverlap()
 	}
 	if err != nil {
 		return memory.FileID{}, err
@@ -209,54 +202,49 @@ func (d *rootDisk) Root() (memory.FileID, error) {
 
 // Walk implements [watcher.Disk]. It checks for an overlap, too, because the memory
 // directory may be what has been moved to from.
-func (d *rootDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
-	if err := d.checkOverlap(); err != nil {
+func (r *root) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+	if err := r.checkOverlap(); err != nil {
 		return nil, err
 	}
-	if d.obsidian && from == "" {
-		d.readTemplates()
+	if r.config.Kind == "obsidian" && from == "" {
+		// If no settings can be read now, the earlier ones keep their effect.
+		if o := r.ReadObsidian(); len(o.Templates) > 0 || len(o.Problems) == 0 {
+			r.templates.Store(&o.Templates)
+		}
 	}
-	return d.Vault.Walk(ctx, from, enter)
+	return r.Vault.Walk(ctx, from, enter)
 }
 
 // checkOverlap returns an error if the folder overlaps another one. It resolves all
 // paths again, because each of the directories can be moved. While the memory
 // directory cannot be resolved, it may be anywhere, also in the folder.
-func (d *rootDisk) checkOverlap() error {
-	real, err := d.RealPath()
+func (r *root) checkOverlap() error {
+	real, err := r.RealPath()
 	if err != nil {
 		return err
 	}
-	for i, o := range d.others {
+	for i, o := range r.others {
 		other, err := o.RealPath()
 		if err != nil && i == 0 {
-			return fmt.Errorf("%w: %s may overlap %s: %w", vault.ErrRoot, d.Dir, o.Dir, err)
+			return fmt.Errorf("%w: %s may overlap %s: %w", vault.ErrRoot, r.Dir, o.Dir, err)
 		}
 		if err != nil {
 			other = o.Dir
 		}
 		if config.IsWithin(real, other) || config.IsWithin(other, real) {
-			return fmt.Errorf("%w: %s overlaps %s", vault.ErrRoot, d.Dir, o.Dir)
+			return fmt.Errorf("%w: %s overlaps %s", vault.ErrRoot, r.Dir, o.Dir)
 		}
 	}
 	return nil
 }
 
-// readTemplates reads the settings of an Obsidian vault. If none can be read
-// now, the earlier ones keep their effect.
-func (d *rootDisk) readTemplates() {
-	if o := d.ReadObsidian(); len(o.Templates) > 0 || len(o.Problems) == 0 {
-		d.templates.Store(&o.Templates)
-	}
-}
-
 // isTemplate reports whether a path is that of the templates of an Obsidian vault, or
 // below it.
-func (d *rootDisk) isTemplate(path string) bool {
-	if !d.obsidian {
+func (r *root) isTemplate(path string) bool {
+	if r.config.Kind != "obsidian" {
 		return false
 	}
-	if folders := d.templates.Load(); folders != nil && len(*folders) > 0 {
+	if folders := r.templates.Load(); folders != nil && len(*folders) > 0 {
 		return slices.ContainsFunc(*folders, func(folder string) bool { return memory.Within(path, folder) })
 	}
 	top, _, _ := strings.Cut(path, "/")
@@ -268,7 +256,7 @@ func (d *rootDisk) isTemplate(path string) bool {
 func (d *daemon) SyncRoots(ctx context.Context, names []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, r := range d.roots {
-		if slices.Contains(names, r.Name) {
+		if slices.Contains(names, r.folder.Name) {
 			group.Go(func() error { return r.watcher.Sync(ctx) })
 		}
 	}
@@ -283,7 +271,7 @@ func (d *daemon) syncAll(ctx context.Context, most time.Duration) error {
 	}
 	var names []string
 	for _, r := range d.roots {
-		names = append(names, r.Name)
+		names = append(names, r.folder.Name)
 	}
 	limited, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -305,22 +293,22 @@ func (d *daemon) listRootProblems(add func(path, code, message string)) {
 		if w := r.watcher.Status(); len(w.Warnings) > 0 {
 			// The folder is not the memory directory that the error is named after.
 			text := strings.ReplaceAll(strings.Join(w.Warnings, "; "), vault.ErrRoot.Error()+": ", "")
-			add("", "root_unreadable", fmt.Sprintf("folder %s: %s", r.Name, text))
+			add("", "root_unreadable", fmt.Sprintf("folder %s: %s", r.folder.Name, text))
 		}
 	}
 }
 
 func (d *daemon) rootStatus() (list []api.RootStatus) {
 	for _, r := range d.roots {
-		list = append(list, api.RootStatus{Name: r.Name, Path: r.config.Path, Kind: r.config.Kind,
-			State: rootState(r.watcher.Status()), Files: r.disk.Catalogue.Len()})
+		list = append(list, api.RootStatus{Name: r.folder.Name, Path: r.config.Path, Kind: r.config.Kind,
+			State: rootState(r.watcher.Status()), Files: r.Catalogue.Len()})
 	}
 	return list
 }
 
 func (d *daemon) searchedRoots() (list []ops.Root) {
 	for _, r := range d.roots {
-		list = append(list, ops.Root{Root: r.Root, Weight: r.config.Weight, Missing: r.isMissing})
+		list = append(list, ops.Root{Root: r.folder, Weight: r.config.Weight, Missing: r.isMissing})
 	}
 	return list
 }
@@ -336,7 +324,7 @@ func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 		if r.isMissing() {
 			continue
 		}
-		tree, err := r.disk.Walk(ctx, "", nil)
+		tree, err := r.Walk(ctx, "", nil)
 		if errors.Is(err, vault.ErrRoot) {
 			continue // a problem of the folder
 		}
@@ -344,7 +332,7 @@ func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 			return nil, err
 		}
 		for _, f := range tree.Files {
-			f.Path = r.Path(f.Path)
+			f.Path = r.folder.Path(f.Path)
 			all.Files = append(all.Files, f)
 		}
 	}
@@ -352,6 +340,6 @@ func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 }
 
 func (d *daemon) inMissingRoot(path string) bool {
-	r, _ := d.pipeline.layout.CutRoot(path)
-	return r != nil && d.pipeline.files.roots[r.Name].isMissing()
+	folder, _ := d.pipeline.layout.CutRoot(path)
+	return folder != nil && d.pipeline.files.roots[folder.Name].isMissing()
 }

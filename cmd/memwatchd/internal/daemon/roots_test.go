@@ -328,7 +328,7 @@ func TestMemoryMovesIntoRoot(t *testing.T) {
 
 // A blockedDisk is the disk of a folder whose walks end after its release.
 type blockedDisk struct {
-	*rootDisk
+	*root
 	release chan struct{}
 }
 
@@ -338,7 +338,7 @@ func (d blockedDisk) Walk(ctx context.Context, from string, enter func(memory.Di
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-d.release:
-		return d.rootDisk.Walk(ctx, from, enter)
+		return d.root.Walk(ctx, from, enter)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestSlowRoot(t *testing.T) {
 	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
 	release := make(chan struct{})
 	g := &target{t: t, root: main, base: shortDir(t), beforeRun: func(d *daemon) {
-		d.roots[0].watcher.Disk = blockedDisk{d.roots[0].disk, release}
+		d.roots[0].watcher.Disk = blockedDisk{d.roots[0], release}
 	}}
 	g.startDaemon(func(c *config.Config, base string) {
 		withFolders(config.Root{Name: "vault", Path: dir})(c, base)
