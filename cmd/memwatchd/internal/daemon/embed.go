@@ -17,18 +17,18 @@ func (d *daemon) hasEmbeddings() bool {
 	return d.config.Embed.Endpoint != "" && d.config.Memory.Enabled
 }
 
-// openEmbedder opens the embedder of the configured endpoint, if there is one. An
-// unreadable key is an error, because the user who configured it is still present
-// at startup. If the vectors cannot be opened, searches compare words only.
-func (d *daemon) openEmbedder() error {
+// openEmbedder opens the embedder of the configured endpoint, if there is one. If the vectors cannot be opened, searches compare words only.
+func (d *daemon) openEmbedder() (err error) {
 	c := &d.config.Embed
 	if !d.hasEmbeddings() {
 		return nil
 	}
 	client := &llm.Client{Endpoint: c.Endpoint, Model: c.Model, Setting: "embed"}
-	if err := d.prepareClient(client, c.KeyFile); err != nil {
+	client.Key, err = openKey("embed.key_file", c.KeyFile)
+	if err != nil {
 		return err
 	}
+	d.warnUnencrypted("model", c.Endpoint)
 	e := &meaning.Embedder{
 		Dir: d.vectorsDir(), Client: client, TextPrefix: c.TextPrefix, QueryPrefix: c.QueryPrefix, Index: d.index,
 		Load: d.pipeline.documents.Load, Private: c.Private, Batch: 32,

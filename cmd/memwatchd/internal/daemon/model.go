@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,31 +12,36 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// openModel returns the client of the configured model, or nil if there is
-// none. An unreadable key is an error, because the user who configured it is
-// still present at startup.
-func (d *daemon) openModel() (*llm.Client, error) {
+// openModel returns the client of the configured model, or nil if there is none.
+func (d *daemon) openModel() (client *llm.Client, err error) {
 	l := &d.config.LLM
 	if l.Endpoint == "" {
 		return nil, nil
 	}
-	client := &llm.Client{Endpoint: l.Endpoint, Model: l.Model, Timeout: d.config.Tuning.ModelTimeout}
-	return client, d.prepareClient(client, l.KeyFile)
+	client = &llm.Client{Endpoint: l.Endpoint, Model: l.Model, Timeout: d.config.Tuning.ModelTimeout}
+	client.Key, err = openKey("llm.key_file", l.KeyFile)
+	d.warnUnencrypted("model", l.Endpoint)
+	return client, err
 }
 
-// prepareClient makes a client use the key in a file, if one is named. It warns if
-// requests are not encrypted.
-func (d *daemon) prepareClient(client *llm.Client, keyFile string) error {
-	if keyFile != "" {
-		client.Key = func() (string, error) { return config.ReadKey(keyFile) }
-		if _, err := client.Key(); err != nil {
-			return fmt.Errorf("%s.key_file: %w", cmp.Or(client.Setting, "llm"), err)
-		}
+// openKey returns a function that reads the key in a file, or nil if none is named. An
+// unreadable key is an error, because the user who configured it is still present at
+// startup.
+func openKey(setting, path string) (func() (string, error), error) {
+	if path == "" {
+		return nil, nil
 	}
-	if u, err := url.Parse(client.Endpoint); err == nil && config.IsExposed(u) {
-		d.logger.Warn("requests to the model are not encrypted", "host", u.Hostname())
+	if _, err := config.ReadKey(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
-	return nil
+	return func() (string, error) { return config.ReadKey(path) }, nil
+}
+
+// warnUnencrypted warns if requests to a server are not encrypted.
+func (d *daemon) warnUnencrypted(server, address string) {
+	if u, err := url.Parse(address); err == nil && config.IsExposed(u) {
+		d.logger.Warn("requests to the "+server+" are not encrypted", "host", u.Hostname())
+	}
 }
 
 // maySendToModel reports whether a text may be sent to the model: private text only

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,8 +37,7 @@ type sharing struct {
 var _ ops.Publisher = (*sharing)(nil)
 
 // openShare opens the outbox of the configured store. It returns nil if none is
-// configured or memory is disabled. An unreadable key is an error, because the
-// user who configured it is still present at startup.
+// configured or memory is disabled.
 func (d *daemon) openShare() (*sharing, error) {
 	c := &d.config.Share
 	if c.Weaviate.URL == "" || !d.config.Memory.Enabled {
@@ -62,14 +60,10 @@ func (d *daemon) openShare() (*sharing, error) {
 	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
 		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: d.config.Tuning.ShareTimeout,
 	}}
-	if u, err := url.Parse(c.Weaviate.URL); err == nil && config.IsExposed(u) {
-		d.logger.Warn("requests to the shared store are not encrypted", "host", u.Hostname())
-	}
-	if c.Weaviate.KeyFile != "" {
-		s.client.Key = func() (string, error) { return config.ReadKey(c.Weaviate.KeyFile) }
-		if _, err := s.client.Key(); err != nil {
-			return nil, fmt.Errorf("share.weaviate.key_file: %w", err)
-		}
+	d.warnUnencrypted("shared store", c.Weaviate.URL)
+	s.client.Key, err = openKey("share.weaviate.key_file", c.Weaviate.KeyFile)
+	if err != nil {
+		return nil, err
 	}
 	s.client.Roots, err = config.ReadCertificates(c.Weaviate.CAFile)
 	if err != nil {

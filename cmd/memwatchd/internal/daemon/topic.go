@@ -3,12 +3,10 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"sync/atomic"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/ntfy"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
@@ -20,24 +18,18 @@ type topic struct {
 }
 
 // openTopic returns the subscriber of the configured topic, or nil if there is
-// none or memory is disabled. An unreadable token is an error, because the user
-// who configured it is still present at startup.
-func (d *daemon) openTopic() (*topic, error) {
+// none or memory is disabled.
+func (d *daemon) openTopic() (t *topic, err error) {
 	n := &d.config.Capture.Ntfy
 	if n.Topic == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
-	t := &topic{Subscriber: ntfy.Subscriber{
+	t = &topic{Subscriber: ntfy.Subscriber{
 		Server: n.Server, Topic: n.Topic, Logger: d.logger,
 		Path: filepath.Join(d.config.State.Dir, "topic.json"),
 	}}
-	if n.TokenFile != "" {
-		t.Token = func() (string, error) { return config.ReadKey(n.TokenFile) }
-		if _, err := t.Token(); err != nil {
-			return nil, fmt.Errorf("capture.ntfy.token_file: %w", err)
-		}
-	}
-	return t, nil
+	t.Token, err = openKey("capture.ntfy.token_file", n.TokenFile)
+	return t, err
 }
 
 // runTopic notes the messages of the topic, once every file has been seen.
