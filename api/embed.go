@@ -1,20 +1,14 @@
 package api
 
-// EmbedRequest requests the state of semantic search.
+// EmbedRequest requests the amount of text that an embeddings endpoint receives, also if
+// none is configured.
 type EmbedRequest struct {
-	Plan bool `json:"plan" doc:"count what an embeddings endpoint receives, also if none is configured"`
 	Scope
 	For[EmbedAnswer]
 }
 
-// EmbedAnswer is the state of semantic search.
+// EmbedAnswer counts the texts that an endpoint without vectors receives.
 type EmbedAnswer struct {
-	Status *EmbedStatus `json:"status,omitempty"` // missing if no embeddings endpoint is configured
-	Plan   *EmbedPlan   `json:"plan,omitempty"`
-}
-
-// EmbedPlan counts the texts that an endpoint without vectors receives.
-type EmbedPlan struct {
 	Public  EmbedAmount `json:"public"`
 	Private EmbedAmount `json:"private"` // received if embed.private is set
 }
@@ -27,18 +21,11 @@ type EmbedAmount struct {
 }
 
 func (a *EmbedAnswer) render(t *Text) {
-	if a.Status != nil {
-		a.Status.addTo(t)
-	}
-	if a.Plan == nil {
-		return
-	}
-	for _, part := range []struct {
-		name   string
-		amount EmbedAmount
-	}{{"public", a.Plan.Public}, {"private", a.Plan.Private}} {
-		t.addRow(part.name, "%s, %s, about %s", Plural(part.amount.Texts, "text"),
-			Plural(part.amount.Characters, "character"), Plural(part.amount.Tokens, "token"))
-	}
+	a.Public.addTo(t, "public")
+	a.Private.addTo(t, "private")
 	t.hint("private text is sent only if embed.private is set")
+}
+
+func (a *EmbedAmount) addTo(t *Text, name string) {
+	t.addRow(name, "%s, %s, about %s", Plural(a.Texts, "text"), Plural(a.Characters, "character"), Plural(a.Tokens, "token"))
 }

@@ -244,12 +244,12 @@ func (a *StatusAnswer) render(t *Text) {
 	}
 	t.addRow("files", "%s, %s, %d skipped, %s", Plural(s.Files, "file"), Plural(s.Entries, "entry"), s.SkippedFiles,
 		Plural(s.ProblemCount, "problem"))
-	if x := s.Index; t.Verbose || x.Degraded || x.Total > 0 || x.Pending > 0 {
-		t.addRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending, FormatBytes(x.Size),
+	if x := s.Index; x.Degraded || x.Total > 0 || x.Pending > 0 {
+		t.addRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending, fmt.Sprintf("%.1f MiB", float64(x.Size)/(1<<20)),
 			TextIf(x.Total > 0, fmt.Sprintf(", building %d/%d", x.Done, x.Total)), TextIf(x.Degraded, ", degraded"))
 	}
-	if w := s.Watch; t.Verbose || len(w.Polled) > 0 {
-		t.addRow("watch", "%s watched%s", Plural(w.Directories, "directory"), andSome(len(w.Polled), "polled"))
+	if n := len(s.Watch.Polled); n > 0 {
+		t.addRow("watch", "%s watched%s", Plural(s.Watch.Directories, "directory"), andSome(n, "polled"))
 	}
 	s.Write.addTo(t)
 	if s.Todosync != nil {
@@ -276,16 +276,7 @@ func (a *StatusAnswer) render(t *Text) {
 	if s.Share != nil {
 		s.Share.addTo(t)
 	}
-	if t.Verbose {
-		t.addRow("latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
-			s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
-		t.addRow("process", "%s of memory, %s, %s", FormatBytes(int64(s.MemoryBytes)), Plural(s.OpenFiles, "open file"),
-			Plural(s.Goroutines, "goroutine"))
-	}
-	listed := s.Problems
-	if !t.Verbose {
-		listed = firstOf(listed)
-	}
+	listed := firstOf(s.Problems)
 	for _, f := range listed {
 		t.addFinding(f.Path, f.Line, f.Message, f.Code)
 	}
@@ -339,55 +330,28 @@ func (a *StatusAnswer) Summary() string {
 	return line
 }
 
-// addRows adds a list of continuation rows. Without all details it adds only the first
-// few.
-func (t *Text) addRows(list []string) {
-	shown := list
-	if !t.Verbose {
-		shown = firstOf(list)
-	}
-	for _, text := range shown {
-		t.addRow("", "%s", text)
-	}
-	if n := len(list) - len(shown); n > 0 {
-		t.addRow("", "and %d more: status --verbose lists them", n)
-	}
-}
-
 // addTo adds the state of writing to files and the actions that need a person.
 func (w *WriteStatus) addTo(t *Text) {
 	t.addRow("writing", "%s made%s%s%s", Plural(w.Applied, "change"), TextIf(!w.Enabled, ", requested writes only"),
 		andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
-	var list []string
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
-		list = append(list, h.Path+": "+h.Reason)
+		t.addRow("", "%s: %s", h.Path, h.Reason)
 	}
-	t.addRows(list)
 }
 
 func (s *TodosyncStatus) addTo(t *Text) {
-	switch {
-	case s.Off && t.Verbose:
-		t.addRow("tasks", "disabled")
-		return
-	case s.Off || !t.Verbose && s.Planned+s.Unclear == 0:
+	if s.Off || s.Planned+s.Unclear == 0 {
 		return
 	}
 	t.addRow("tasks", "%d to tick, %d ambiguous, %d done before", s.Planned, s.Unclear, s.Known)
-	var list []string
 	for _, w := range s.Waiting {
-		list = append(list, w.Path+": waits: "+w.Reason)
+		t.addRow("", "%s: waits: %s", w.Path, w.Reason)
 	}
-	t.addRows(list)
 }
 
 // addTo adds the schedule of the compactor and the files near their limits.
 func (c *CompactorStatus) addTo(t *Text) {
-	var list []string
-	for _, f := range c.NearLimit {
-		list = append(list, f.Path+": "+f.Hint)
-	}
-	if !t.Verbose && len(list) == 0 {
+	if len(c.NearLimit) == 0 {
 		return
 	}
 	line := "only on request"
@@ -398,7 +362,9 @@ func (c *CompactorStatus) addTo(t *Text) {
 		line = "next at " + t.formatTime(c.NextRun) + TextIf(!c.LastRun.IsZero(), ", last at "+t.formatTime(c.LastRun))
 	}
 	t.addRow("tidying", "%s", line)
-	t.addRows(list)
+	for _, f := range c.NearLimit {
+		t.addRow("", "%s: %s", f.Path, f.Hint)
+	}
 }
 
 // addTo adds the state of semantic search and its last failure.

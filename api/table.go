@@ -67,10 +67,6 @@ var Operations = []*Operation{
 			Set: map[string]string{"totals": "true"}, Without: []string{"after", "limit"},
 		}},
 	}),
-	NewOperation[SessionsRequest](Operation{
-		Name: "sessions", Summary: "List the sessions of recent days, with their summaries",
-		Command: "session list", Example: "--days 30", ReadOnly: true, HumansOnly: true,
-	}),
 	NewOperation[NoteRequest](Operation{
 		Name: "note", Summary: "Append a note to the daily log", Needs: AnySubject,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
@@ -264,14 +260,8 @@ var Operations = []*Operation{
 		ReadOnly: true,
 	}),
 	NewOperation[EmbedRequest](Operation{
-		Name: "embed", Summary: "Show the state of semantic search", Needs: Operator,
-		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
-		Commands: []Command{{
-			Words: "embed status", Summary: "Show the state of semantic search", Without: []string{"plan"},
-		}, {
-			Words: "embed plan", Summary: "Count the texts that an embeddings endpoint receives",
-			Set: map[string]string{"plan": "true"},
-		}},
+		Name: "embed", Summary: "Count the texts that an embeddings endpoint receives", Needs: Operator,
+		Command: "embed plan", Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
 	}),
 	NewOperation[OperationsRequest](Operation{
 		Name: "operations", Summary: "List the operations that this listener permits for this scope",

@@ -28,7 +28,6 @@ type Text struct {
 type Reader struct {
 	Audience Audience
 	Request  *Request // that was answered; nil if unknown
-	Verbose  bool     // show all details
 	OneLine  bool     // show each change of the journal on one line
 	Location *time.Location
 }
@@ -269,17 +268,4 @@ func Plural(n int, one string) string {
 		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// FormatBytes formats a number of bytes for people.
-func FormatBytes(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d B", n)
 }

@@ -164,18 +164,6 @@ var requestPlans = map[string]requestPlan{
 			}}},
 		}
 	}},
-	"sessions": {rule: reads, requests: func(e *target) []testRequest {
-		list := testRequest{request: fields{"days": 400, "limit": 1000}, reaches: e.is(memory.Session), shows: func(r *testResult) bool {
-			return slices.ContainsFunc(decodeAnswer[api.SessionsAnswer](r.answer).Sessions, func(f api.File) bool { return f.Path == e.path })
-		}}
-		list.adjust = func(a *testCaller, _ outcome) outcome {
-			if e.is(memory.Session) && a.canRead(e.owner, false) {
-				return allowed // for the other text in the file
-			}
-			return hidden
-		}
-		return []testRequest{list}
-	}},
 	"files": {rule: reads, requests: func(e *target) []testRequest {
 		list := testRequest{request: fields{"path": e.path}, reaches: true, shows: func(r *testResult) bool {
 			return slices.ContainsFunc(decodeAnswer[api.FilesAnswer](r.answer).Files, func(f api.ListedFile) bool { return f.Path == e.path })
@@ -336,7 +324,7 @@ var requestPlans = map[string]requestPlan{
 	"compact":           {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
 	"conflicts":         {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"conflicts_merge":   {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"share_status":      {rule: maintains, requests: fixedRequest(fields{"plan": true}), fullRoot: true},
+	"share_status":      {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"share_push":        {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"share_forget_host": {rule: maintains, requests: fixedRequest(fields{"host": "old"}), fullRoot: true},
 	"history":           {rule: maintains, requests: fixedRequest(fields{"path": "MEMORY.md"}), fullRoot: true},
@@ -371,7 +359,7 @@ var requestPlans = map[string]requestPlan{
 	"check":      {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"sync":       {rule: everybody, requests: fixedRequest(fields{})},
 	"rebuild":    {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"embed":      {rule: maintains, requests: fixedRequest(fields{"plan": true}), fullRoot: true},
+	"embed":      {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"operations": {rule: everybody, requests: fixedRequest(fields{})},
 	"status":     {rule: everybody, requests: func(*target) []testRequest { return []testRequest{{request: fields{}, fullRoot: true}} }},
 	"events":     {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},

@@ -125,7 +125,6 @@ var bindings = map[string]binding{
 	"todo_add":              bindFunc((*Memory).writeOps, writeOps.todoAdd),
 	"complete":              bindFunc((*Memory).readOps, readOps.complete),
 	"files":                 bindFunc((*Memory).readOps, readOps.files),
-	"sessions":              bindFunc((*Memory).readOps, readOps.sessions),
 	"note":                  bindFunc((*Memory).writeOps, writeOps.note),
 	"capture":               bindFunc((*Memory).writeOps, writeOps.capture),
 	"remember":              bindFunc((*Memory).writeOps, writeOps.remember),

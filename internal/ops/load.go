@@ -43,13 +43,6 @@ func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 	return answer, nil
 }
 
-func (m readOps) sessions(_ context.Context, c Call, r *api.SessionsRequest) (*api.SessionsAnswer, error) {
-	files := slices.DeleteFunc(m.shortTerm(c, r.Days, ""),
-		func(doc *memory.Document) bool { return doc.Place.Kind != memory.Session })
-	return &api.SessionsAnswer{Sessions: filesOf(c, files[:min(r.Limit, len(files))], false), Total: len(files),
-		Index: m.indexState(c)}, nil
-}
-
 // identityFiles returns the agent's identity (SOUL.md) and then the user (USER.md).
 func (m readOps) identityFiles(c Call) []*memory.Document {
 	files := m.listFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity })

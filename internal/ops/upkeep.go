@@ -217,20 +217,9 @@ func (m adminOps) repair(ctx context.Context, found *api.CheckAnswer) (repaired,
 	return repaired, refused
 }
 
-// errNoEndpoint reports that no embeddings endpoint is configured.
-var errNoEndpoint = api.Errorf(api.Unavailable, "no embeddings endpoint is configured").
-	WithHint("set embed.endpoint and embed.model")
-
-// embed returns the state of semantic search.
-func (m adminOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.EmbedAnswer, error) {
-	answer := &api.EmbedAnswer{Status: m.Indexer.Report().Embed}
-	if !r.Plan {
-		if answer.Status == nil {
-			return nil, errNoEndpoint
-		}
-		return answer, nil
-	}
-	answer.Plan = new(api.EmbedPlan)
+// embed counts the texts that an embeddings endpoint receives.
+func (m adminOps) embed(ctx context.Context, _ Call, _ *api.EmbedRequest) (*api.EmbedAnswer, error) {
+	answer := new(api.EmbedAnswer)
 	type text struct {
 		partition memory.Partition
 		key       index.TextKey
@@ -249,9 +238,9 @@ func (m adminOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.
 				continue
 			}
 			counted[text{t.Partition, t.Key}] = true
-			amount := &answer.Plan.Private
+			amount := &answer.Private
 			if t.Partition.Visibility == memory.PublicOK {
-				amount = &answer.Plan.Public
+				amount = &answer.Public
 			}
 			amount.Texts++
 			amount.Characters += utf8.RuneCountInString(t.Text)

@@ -153,8 +153,6 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "export":
 		addExport(c, op, req, g)
 	case "status":
-		c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show all details")
-		RejectTogether(c, "verbose", "json")
 		addWatchFlag(c, op, req, g)
 	case "search":
 		addFind(c, op, req, g)
@@ -419,7 +417,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	if err := g.output.check(g.JSON, out.locate); err != nil {
 		return nil, err
 	}
-	out.output, out.reader.Request, out.reader.Verbose, out.reader.OneLine = g.output, req, g.verbose, g.oneline
+	out.output, out.reader.Request, out.reader.OneLine = g.output, req, g.oneline
 	if g.output.vimgrep {
 		out.reader.Audience = api.Programs
 	}

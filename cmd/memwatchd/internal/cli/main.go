@@ -274,7 +274,6 @@ type Globals struct {
 	Context string
 	JSON    bool
 	NoColor bool
-	verbose bool // flag of status only
 	oneline bool // flag of journal only
 	output  output
 

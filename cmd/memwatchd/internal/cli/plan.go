@@ -77,12 +77,7 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 
 // run sends a request and prints the answer.
 func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
-	cleared := func() {}
-	if a.op.Name == "rebuild" {
-		cleared = a.showRebuildProgress(cmd.Context())
-	}
 	raw, err := a.client.Do(cmd.Context(), req)
-	cleared()
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,6 @@ func (l printTester) printAnswer(width int, color bool) (text, aside string) {
 	}
 	for word := range strings.FieldsSeq(given) {
 		key, value, _ := strings.Cut(word, "=")
-		p.reader.Verbose = p.reader.Verbose || word == "verbose"
 		for _, param := range op.Params() {
 			if param.Name == key {
 				if err := req.Set(param, value); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -86,25 +85,4 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 	p.hints.Reset()
 	_, err := io.WriteString(p.w, text)
 	return err
-}
-
-// showRebuildProgress shows the progress of the requested rebuild on a terminal until
-// the returned function is called.
-func (a *invocation) showRebuildProgress(ctx context.Context) (done func()) {
-	if term.Width(a.g.Stderr) == 0 {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	cleared := make(chan struct{})
-	go func() {
-		defer close(cleared)
-		term.ShowProgress(ctx, a.g.Stderr, func() (int, int, bool) {
-			s, err := client.Call(ctx, a.client, api.StatusRequest{})
-			if err != nil || s.Status == nil {
-				return 0, 0, true // no progress known yet
-			}
-			return s.Index.Done, s.Index.Total, true
-		})
-	}()
-	return func() { cancel(); <-cleared }
 }

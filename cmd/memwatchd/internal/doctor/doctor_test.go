@@ -132,7 +132,7 @@ func TestStatus(t *testing.T) {
 			s.Todosync, s.Compactor = &api.TodosyncStatus{Problem: "damaged"}, &api.CompactorStatus{Problem: "too full"}
 			s.LLM, s.Embed = &api.ModelStatus{Failure: "too slow"}, &api.EmbedStatus{LastError: "refused"}
 			s.Topic, s.Share = &api.TopicStatus{Server: "ntfy.sh"}, &api.ShareStatus{Refused: 2}
-		}, []string{"warning|1 file|status --verbose", "warning|damaged", "warning|too full|compact --dry-run",
+		}, []string{"warning|1 file|status", "warning|damaged", "warning|too full|compact --dry-run",
 			"warning|too slow|rules", "warning|refused|search.md", "warning|no connection to ntfy.sh", "warning|refuses 2 entries"}},
 		{"parts work", func(s *api.Status) {
 			s.LLM, s.Embed = &api.ModelStatus{Requests: 3}, &api.EmbedStatus{Dimensions: 768}

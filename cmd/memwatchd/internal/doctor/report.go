@@ -34,7 +34,7 @@ var remedies = map[string]remedy{
 	"write": {warning, "The daemon cannot write to files now: %s.", "", "status"},
 	"watch": {warning, "The watcher has a problem: %s.",
 		"The daemon polls directories that it cannot watch. If there are too many, raise fs.inotify.max_user_watches.", ""},
-	"refused":   {warning, "The daemon does not change %s.", "", "status --verbose"},
+	"refused":   {warning, "The daemon does not change %s.", "", "status"},
 	"todosync":  {warning, "Tasks are not synchronized: %s.", "", "status"},
 	"compactor": {warning, "The last maintenance of long-term files failed: %s.", "", "compact --dry-run"},
 	"model":     {warning, "Requests to the model fail: %s.", "The daemon uses its rules instead.", ""},

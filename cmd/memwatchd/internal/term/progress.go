@@ -19,7 +19,6 @@ const (
 // clears the bar.
 func ShowProgress(ctx context.Context, w io.Writer, progress func() (done, total int, more bool)) {
 	shown := false
-	first, began := -1, time.Now()
 	tick := time.NewTicker(updateInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -34,11 +33,8 @@ func ShowProgress(ctx context.Context, w io.Writer, progress func() (done, total
 		}
 		if total >= minBarTotal {
 			shown = true
-			if first < 0 {
-				first = done
-			}
-			bar := formatBar(done, total, remaining(done-first, total-done, time.Since(began)))
-			io.WriteString(w, clearLine+bar) // an error is ignored: the bar is only decoration
+			n := min(barWidth*done/total, barWidth)
+			fmt.Fprintf(w, "%sindexing [%s%s] %d/%d", clearLine, strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), done, total)
 		}
 	}
 	if shown {
@@ -48,26 +44,6 @@ func ShowProgress(ctx context.Context, w io.Writer, progress func() (done, total
 
 // clearLine moves the cursor to the start of the line and clears the line.
 const clearLine = "\r\x1b[K"
-
-// remaining estimates how long the files that are left take, from those that are done.
-func remaining(done, left int, took time.Duration) time.Duration {
-	if done == 0 {
-		return 0
-	}
-	return took * time.Duration(left) / time.Duration(done)
-}
-
-// formatBar returns a progress bar that fits every terminal, with the remaining time from
-// two seconds on.
-func formatBar(done, total int, left time.Duration) string {
-	n := min(barWidth*done/max(total, 1), barWidth)
-	bar := fmt.Sprintf("indexing [%s%s] %d/%d", strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), done, total)
-	left = left.Round(time.Second)
-	if left >= 2*time.Second {
-		bar += ", " + left.String() + " left"
-	}
-	return bar
-}
 
 // BarWriter writes lines over a progress bar on the last line of the terminal.
 type BarWriter struct{ io.Writer }
