@@ -137,8 +137,7 @@ func (e *Embedder) openVectors() error {
 	return e.removeFiles(paths)
 }
 
-// removeFiles removes the files of vectors in the directory except those in keep,
-// also those of earlier versions.
+// removeFiles removes the files of vectors in the directory except those in keep.
 func (e *Embedder) removeFiles(keep []string) error {
 	entries, err := os.ReadDir(e.Dir)
 	if err != nil {
@@ -147,8 +146,8 @@ func (e *Embedder) removeFiles(keep []string) error {
 	for _, entry := range entries {
 		path := filepath.Join(e.Dir, entry.Name())
 		ext := filepath.Ext(path)
-		if (entry.IsDir() || ext == vectorExt || ext == state.TempSuffix) && !slices.Contains(keep, path) {
-			if err := os.RemoveAll(path); err != nil {
+		if (ext == vectorExt || ext == state.TempSuffix) && !slices.Contains(keep, path) {
+			if err := os.Remove(path); err != nil {
 				return err
 			}
 		}
@@ -185,22 +184,15 @@ func (e *Embedder) setDimensions(n int) error {
 	return err
 }
 
-// stopTime is the time that a request gets to end when the embedder stops: its texts
-// would be sent again.
-const stopTime = 3 * time.Second
-
 // Run sends texts until the context ends. It closes the vectors when it returns.
 func (e *Embedder) Run(ctx context.Context) error {
-	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopTime, stop) })()
 	for ctx.Err() == nil {
 		e.mu.Lock()
 		wait := time.Until(e.resume)
 		e.mu.Unlock()
 		if wait <= 0 {
 			if b := e.takeBatch(); len(b) > 0 {
-				e.embedBatch(sending, b)
+				e.embedBatch(ctx, b)
 				continue
 			}
 			wait = time.Hour
@@ -404,7 +396,7 @@ func (e *Embedder) partition(of memory.Partition) *partitionFile {
 	if p == nil {
 		sum := sha256.Sum256([]byte(partitionName(of)))
 		p = &partitionFile{path: filepath.Join(e.Dir, hex.EncodeToString(sum[:16])+vectorExt), of: of,
-			dimensions: e.space.Dimensions, rows: map[index.TextKey]int{}}
+			dimensions: e.space.Dimensions, rows: map[index.TextKey]bool{}}
 		e.partitions[of] = p
 	}
 	return p

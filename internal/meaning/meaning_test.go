@@ -186,14 +186,11 @@ func TestRejectedText(t *testing.T) {
 	}
 }
 
-// TestModels checks that the vectors of another model are removed, that words answer
-// queries until its first response, and that nothing remains of earlier versions.
+// TestModels checks that the vectors of another model are removed, and that words answer
+// queries until its first response.
 func TestModels(t *testing.T) {
 	w := newWorld(t)
 	w.save("a.md", public(bought, server, mira))
-	if err := os.MkdirAll(filepath.Join(w.Dir, "0123456789abcdef"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	w.start().awaitDone()
 	w.sent()
 	for _, change := range []func(*Embedder){
@@ -282,23 +279,18 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestStop checks that an embedder stores the vectors that it has requested when it
-// stops, and that it ends while a request hangs.
+// TestStop checks that an embedder ends while a request hangs, and the next one sends its
+// text.
 func TestStop(t *testing.T) {
 	w := newWorld(t)
-	w.server.Delay(300 * time.Millisecond)
+	w.server.Set(llmtest.Hang)
 	w.save("a.md", public(bought))
 	w.start()
 	w.await("a request", func() bool { n, _ := w.server.Requests(); return n > 0 })
+	w.stop()
+	w.server.Set(llmtest.None)
 	w.restart(func(*Embedder) {})
 	w.awaitDone()
-	if got := w.sent(); len(got) != 1 {
-		t.Errorf("sent %q", got)
-	}
-	w.server.Set(llmtest.Hang)
-	w.save("b.md", public(server))
-	w.await("a request", func() bool { n, _ := w.server.Requests(); return n > 1 })
-	w.stop()
 }
 
 // TestQuery checks the limits of queries: time, requests and memory.

@@ -41,7 +41,7 @@ type partitionFile struct {
 	file *os.File // nil without rows
 	keys []index.TextKey
 	bits []uint64 // of all rows: set if a dimension is not negative
-	rows map[index.TextKey]int
+	rows map[index.TextKey]bool
 }
 
 const (
@@ -97,15 +97,14 @@ func (p *partitionFile) offset(row int) int64 {
 	return p.start + int64(row)*int64(p.rowSize())
 }
 
-// openPartition reads a file. It cuts off a torn last row and ignores damaged
-// ones. The error is errDamaged if the header is damaged or has another number of
-// dimensions.
+// openPartition reads a file. It cuts off the rows from the first that is torn or damaged.
+// The error is errDamaged if the header is damaged or has another number of dimensions.
 func openPartition(path string, dimensions int) (*partitionFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	p := &partitionFile{path: path, dimensions: dimensions, file: f, rows: map[index.TextKey]int{}}
+	p := &partitionFile{path: path, dimensions: dimensions, file: f, rows: map[index.TextKey]bool{}}
 	if err := p.read(bufio.NewReaderSize(f, 1<<20)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -128,28 +127,23 @@ func (p *partitionFile) read(r io.Reader) error {
 	p.start = int64(len(head) + len(name))
 	row := make([]byte, p.rowSize())
 	for {
-		switch _, err := io.ReadFull(r, row); err {
-		case nil:
-			p.addRow(row)
-		case io.EOF:
+		_, err := io.ReadFull(r, row)
+		switch {
+		case err == io.EOF:
 			return nil
-		case io.ErrUnexpectedEOF:
+		case err == io.ErrUnexpectedEOF, err == nil && sumRow(row) != binary.LittleEndian.Uint32(row[8:]):
 			return p.file.Truncate(p.offset(len(p.keys)))
-		default:
+		case err != nil:
 			return err
 		}
+		p.addRow(row)
 	}
 }
 
-// addRow adds a row to those in memory. A damaged row has the key 0 and is not
-// found.
+// addRow adds a row to those in memory.
 func (p *partitionFile) addRow(row []byte) {
 	key := index.TextKey(binary.LittleEndian.Uint64(row))
-	if sumRow(row) == binary.LittleEndian.Uint32(row[8:]) {
-		p.rows[key] = len(p.keys)
-	} else {
-		key = 0
-	}
+	p.rows[key] = true
 	p.keys = append(p.keys, key)
 	for word := range slices.Chunk(row[rowHead:], 64) {
 		set := uint64(0)
@@ -182,8 +176,7 @@ func encodeRow(key index.TextKey, v []float32) []byte {
 func (p *partitionFile) has(key index.TextKey) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	_, ok := p.rows[key]
-	return ok
+	return p.rows[key]
 }
 
 // append adds the vectors of texts that have none, and returns when they are on
@@ -195,14 +188,14 @@ func (p *partitionFile) append(keys []index.TextKey, list [][]float32) error {
 			return err
 		}
 		n, err := f.Write(p.header())
-		p.replace(&partitionFile{file: f, start: int64(n), rows: map[index.TextKey]int{}})
+		p.replace(&partitionFile{file: f, start: int64(n), rows: map[index.TextKey]bool{}})
 		if err != nil {
 			return errors.Join(err, p.drop())
 		}
 	}
 	var rows [][]byte
 	for i, key := range keys {
-		if _, ok := p.rows[key]; !ok {
+		if !p.rows[key] {
 			rows = append(rows, encodeRow(key, list[i]))
 		}
 	}
@@ -227,7 +220,7 @@ func (p *partitionFile) append(keys []index.TextKey, list [][]float32) error {
 func (p *partitionFile) retain(keep func(index.TextKey) bool) error {
 	var rows []int
 	for row, key := range p.keys {
-		if at, ok := p.rows[key]; ok && at == row && keep(key) {
+		if keep(key) {
 			rows = append(rows, row)
 		}
 	}
@@ -277,7 +270,7 @@ func (p *partitionFile) replace(next *partitionFile) {
 }
 
 // close closes the file. Later searches find nothing.
-func (p *partitionFile) close() { p.replace(&partitionFile{rows: map[index.TextKey]int{}}) }
+func (p *partitionFile) close() { p.replace(&partitionFile{rows: map[index.TextKey]bool{}}) }
 
 // drop removes all vectors and the file.
 func (p *partitionFile) drop() error {
@@ -313,14 +306,11 @@ func (p *partitionFile) near(query []float32, limit int, accept func(index.TextK
 			break
 		}
 		key := p.keys[row]
-		if at, ok := p.rows[key]; !ok || at != int(row) || !accept(key) {
+		if !accept(key) {
 			continue
 		}
 		if _, err := p.file.ReadAt(b, p.offset(int(row))); err != nil {
 			return nil, fmt.Errorf("search vectors: %w", err)
-		}
-		if sumRow(b) != binary.LittleEndian.Uint32(b[8:]) {
-			continue // damaged since it was read
 		}
 		hits = append(hits, index.Similar{Key: key, Cosine: cosine(query, b[rowHead:])})
 	}
