@@ -23,7 +23,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
@@ -125,7 +124,7 @@ func Install(ctx context.Context, g *cli.Globals) error {
 		return err
 	}
 	u := unitOf(c.Name)
-	text, err := u.render(g.Config, c)
+	text, err := u.render(g.Config)
 	if err != nil {
 		return err
 	}
@@ -228,7 +227,7 @@ func setRuntimeDir() {
 var templateFiles embed.FS
 
 // render returns the text of the unit of a daemon that starts with the flags.
-func (u unit) render(flags config.Flags, c *config.Config) (string, error) {
+func (u unit) render(flags config.Flags) (string, error) {
 	program, err := cli.InvokedPath()
 	if err != nil {
 		return "", err
@@ -243,46 +242,37 @@ func (u unit) render(flags config.Flags, c *config.Config) (string, error) {
 			!slices.Contains([]string{"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}, name)
 	})
 	slices.Sort(environment)
-	return u.renderTemplate(c.Memory.Dir, program, flags.Words(), environment)
+	return u.renderTemplate(program, flags.Words(), environment)
 }
 
-func (u unit) renderTemplate(memory, program string, args, environment []string) (string, error) {
-	for _, text := range slices.Concat([]string{memory, program, u.name}, args, environment) {
-		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) || strings.HasSuffix(text, `\`) {
-			return "", fmt.Errorf("service install: %q contains a control character or invalid UTF-8, "+
-				"or ends with a backslash: rename it", text)
+func (u unit) renderTemplate(program string, args, environment []string) (string, error) {
+	special := ""
+	if u.template == "service.tmpl" {
+		special = "%$\"\\"
+	}
+	for _, text := range slices.Concat([]string{program, u.name}, args, environment) {
+		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) || strings.ContainsAny(text, special) {
+			return "", fmt.Errorf("service install: %q contains a character that the service manager interprets: "+
+				"use another path or name, or set the value in the configuration file", text)
 		}
 	}
-	if system != "darwin" && strings.ContainsAny(program, `"'\`) {
-		return "", fmt.Errorf("service install: systemd cannot run %q: a quote or a backslash is in the path: "+
-			"install memwatchd elsewhere", program)
-	}
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"escape": escapeSpecifiers, "quote": quoteWord, "text": escapeXML,
-		"split":    func(pair string) []string { return strings.SplitN(pair, "=", 2) },
-		"variable": func(word string) string { return strings.ReplaceAll(word, "$", "$$") },
+		"text":  escapeXML,
+		"split": func(pair string) []string { return strings.SplitN(pair, "=", 2) },
+		"quote": func(word string) string {
+			if strings.ContainsAny(word, " ';") {
+				return `"` + word + `"`
+			}
+			return word
+		},
 	}).ParseFS(templateFiles, "*.tmpl"))
 	var b strings.Builder
 	err := t.ExecuteTemplate(&b, u.template, struct {
-		Unit, Memory, Program, Log string
-		Args, Environment          []string
-	}{u.name, memory, program, filepath.Join(xdg.Home, "Library", "Logs", u.name+".log"), args, environment})
+		Unit, Program, Log string
+		Args, Environment  []string
+	}{u.name, program, filepath.Join(xdg.Home, "Library", "Logs", u.name+".log"), args, environment})
 	return b.String(), err
 }
-
-// escapeSpecifiers escapes the character that begins a specifier of systemd.
-func escapeSpecifiers(text string) string { return strings.ReplaceAll(text, "%", "%%") }
-
-// quoteWord returns word as one word of a list in a unit of systemd.
-func quoteWord(word string) string {
-	word = escapeSpecifiers(word)
-	if plainWord().MatchString(word) {
-		return word
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
-}
-
-var plainWord = lazyregexp.New(`^[a-zA-Z0-9/._=:+@,%-]+$`)
 
 func escapeXML(text string) string {
 	var b strings.Builder

@@ -52,7 +52,7 @@ func read(t *testing.T, path string) string {
 // writes, without the parts that differ by user and by memory.
 func TestPackagedUnit(t *testing.T) {
 	setSystem(t, "linux", "systemctl")
-	text, err := unitOf("memwatchd").renderTemplate("/home/ana/notes", "/usr/bin/memwatchd", nil, nil)
+	text, err := unitOf("memwatchd").renderTemplate("/usr/bin/memwatchd", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,54 +66,48 @@ func TestPackagedUnit(t *testing.T) {
 }
 
 var odd = struct {
-	memory, program   string
+	program           string
 	args, environment []string
 }{
-	`/home/ana/100% "real" <notes>`, `/home/ana/my tools/$bin/memwatchd`,
-	[]string{"--config", `/home/ana/a "b" \c/$HOME/100%.yaml`, "--dir", "/home/ana/ünï;ß & <x>"},
-	[]string{"MEMWATCHD_LOG_LEVEL=debug", "XDG_STATE_HOME=/home/ana/my 50% $tate"},
+	`/home/ana/my tools/memwatchd`, []string{"--config", `/home/ana/o'neil.yaml`, "--dir", "/home/ana/ünï;ß & <x>"},
+	[]string{"MEMWATCHD_LOG_LEVEL=debug", "XDG_STATE_HOME=/home/ana/my state"},
 }
 
-// TestQuoting checks that characters with a meaning in a unit of systemd, or in XML, keep
-// none.
+// TestQuoting checks that characters with a meaning in a unit of systemd have none or are
+// refused, and that those with a meaning in XML have none.
 func TestQuoting(t *testing.T) {
 	setSystem(t, "linux", "systemctl")
-	text, err := unitOf("work").renderTemplate(odd.memory, odd.program, odd.args, odd.environment)
+	text, err := unitOf("work").renderTemplate(odd.program, odd.args, odd.environment)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`Description=memwatchd on /home/ana/100%% "real" <notes>`,
-		`ExecStart="/home/ana/my tools/$bin/memwatchd" --config "/home/ana/a \"b\" \\c/$$HOME/100%%.yaml" ` +
-			`--dir "/home/ana/ünï;ß & <x>" serve`,
-		`Environment=MEMWATCHD_LOG_LEVEL=debug`,
-		`Environment="XDG_STATE_HOME=/home/ana/my 50%% $tate"`,
+		`ExecStart="/home/ana/my tools/memwatchd" --config "/home/ana/o'neil.yaml" --dir "/home/ana/ünï;ß & <x>" serve`,
+		`Environment=MEMWATCHD_LOG_LEVEL=debug`, `Environment="XDG_STATE_HOME=/home/ana/my state"`,
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, text)
 		}
 	}
+	for _, bad := range []string{"/home/ana/new\nline", `/notes\`, "/home/ana/\xe4", "/100%", "/$HOME", `/"a"`} {
+		if _, err := unitOf("work").renderTemplate("memwatchd", []string{"--dir", bad}, nil); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
 	system = "darwin"
-	agent, err := unitOf("work").renderTemplate(odd.memory, odd.program, odd.args, odd.environment)
+	agent, err := unitOf("work").renderTemplate(odd.program, append(odd.args, "100%"), odd.environment)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := plistDict(t, agent)
 	for key, want := range map[string]any{
 		"Label":                "io.github.memwatchd.work",
-		"ProgramArguments":     []any{odd.program, odd.args[0], odd.args[1], odd.args[2], odd.args[3], "serve"},
-		"EnvironmentVariables": map[string]any{"MEMWATCHD_LOG_LEVEL": "debug", "XDG_STATE_HOME": "/home/ana/my 50% $tate"},
-		"RunAtLoad":            "true",
+		"ProgramArguments":     []any{odd.program, odd.args[0], odd.args[1], odd.args[2], odd.args[3], "100%", "serve"},
+		"EnvironmentVariables": map[string]any{"MEMWATCHD_LOG_LEVEL": "debug", "XDG_STATE_HOME": "/home/ana/my state"},
 		"KeepAlive":            map[string]any{"SuccessfulExit": "false"},
-		"Umask":                "63",
 	} {
 		if diff := cmp.Diff(want, list[key]); diff != "" {
 			t.Errorf("%s of the agent of launchd: %s", key, diff)
-		}
-	}
-	for _, bad := range []string{"/home/ana/new\nline", "/home/ana/notes\\", "/home/ana/\xe4"} {
-		if _, err := unitOf("work").renderTemplate(bad, "/usr/bin/memwatchd", nil, nil); err == nil {
-			t.Errorf("%q is accepted", bad)
 		}
 	}
 }
@@ -167,9 +161,9 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 	}
 	setSystem(t, "linux", "systemctl")
 	dir := t.TempDir()
-	program := filepath.Join(dir, `my 100% $bin ;é`)
+	program := filepath.Join(dir, `my bin ;é`)
 	testkit.Must(t, os.WriteFile(program, nil, 0o755))
-	text, err := unitOf("work").renderTemplate(odd.memory, program, odd.args, odd.environment)
+	text, err := unitOf("work").renderTemplate(program, odd.args, odd.environment)
 	if err != nil {
 		t.Fatal(err)
 	}
