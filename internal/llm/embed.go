@@ -3,13 +3,11 @@ package llm
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,30 +59,15 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	return readVectors(answer, len(texts))
 }
 
-// A vector is an array of numbers in JSON, or the base64 form of
-// little-endian 32-bit floating-point numbers.
 type vector []float32
 
 // UnmarshalJSON implements [json.Unmarshaler]. Unlike the decoder of package
 // json, it rejects null, which some services return in place of NaN.
 func (v *vector) UnmarshalJSON(b []byte) error {
-	*v = nil
-	if b[0] == '"' {
-		var data []byte
-		if json.Unmarshal(b, &data) != nil || len(data)%4 != 0 {
-			return errInvalidAnswer
-		}
-		for number := range slices.Chunk(data, 4) {
-			*v = append(*v, math.Float32frombits(binary.LittleEndian.Uint32(number)))
-		}
-		return nil
-	}
-	var list []float32
-	if bytes.Contains(b, []byte("null")) || json.Unmarshal(b, &list) != nil {
+	if bytes.Contains(b, []byte("null")) {
 		return errInvalidAnswer
 	}
-	*v = list
-	return nil
+	return json.Unmarshal(b, (*[]float32)(v))
 }
 
 // readVectors returns the n vectors in a response, in the order of the request.

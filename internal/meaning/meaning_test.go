@@ -112,14 +112,14 @@ func TestPrivate(t *testing.T) {
 // to the endpoint in between.
 func TestFaults(t *testing.T) {
 	for _, fault := range []llmtest.Fault{llmtest.Busy, llmtest.Failure, llmtest.Unauthorized, llmtest.WrongCount,
-		llmtest.WrongIndex, llmtest.NotANumber, llmtest.Zero, llmtest.Cut, llmtest.Base64, llmtest.Shuffled, llmtest.Ollama} {
+		llmtest.WrongIndex, llmtest.NotANumber, llmtest.Zero, llmtest.Cut, llmtest.Shuffled, llmtest.Ollama} {
 		w := newWorld(t)
 		w.start().awaitDone()
 		w.server.Set(fault)
 		for i := range 20 {
 			w.save(fmt.Sprintf("%d.md", i), public(fmt.Sprintf("the entry has the number %d", i), "and all of them have this"))
 		}
-		works := slices.Contains([]llmtest.Fault{llmtest.Base64, llmtest.Shuffled, llmtest.Ollama}, fault)
+		works := slices.Contains([]llmtest.Fault{llmtest.Shuffled, llmtest.Ollama}, fault)
 		if !works {
 			w.await("a problem", func() bool { return w.Status().LastError != "" })
 			if s := w.Status(); s.Embedded > 0 && fault != llmtest.WrongIndex || s.Rejected > 0 {

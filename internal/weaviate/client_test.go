@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -32,7 +33,6 @@ func TestFaults(t *testing.T) {
 		permanent bool
 		after     time.Duration
 	}{
-		{"hangs", weaviatetest.Hang, "no response from the store within 100ms", false, 0},
 		{"busy", weaviatetest.Fail(http.StatusTooManyRequests, 7*time.Second), "store returned 429 Too Many Requests",
 			false, 7 * time.Second},
 		{"starting", weaviatetest.Fail(http.StatusServiceUnavailable, 0), "store returned 503 Service Unavailable", false, 0},
@@ -40,24 +40,10 @@ func TestFaults(t *testing.T) {
 			"store rejects the API key: check share.weaviate.key_file", true, 0},
 		{"no rights", weaviatetest.Fail(http.StatusForbidden, 0),
 			"store denies access with the API key: extend its role in the cluster", true, 0},
-		{"broken", weaviatetest.Fail(http.StatusInternalServerError, 0), "store returned 500 Internal Server Error", false, 0},
-		{"truncated", weaviatetest.Send(`{"data":{"Ge`, 1000), "store response is truncated", false, 0},
-		{"cut", weaviatetest.Send(`{"data":{"Ge`, 12),
-			"store response is not that of Weaviate: check share.weaviate.url", false, 0},
 		{"a page", weaviatetest.Send(`<html>`, 6),
 			"store response is not that of Weaviate: check share.weaviate.url", false, 0},
-		{"redirects", func(w http.ResponseWriter, r *http.Request) bool {
-			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusPermanentRedirect)
-			return true
-		}, "store redirects to another address, which is not followed: set share.weaviate.url to that address", false, 0},
-		{"drops", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
-			"cannot reach the store: connection failed", false, 0},
 	} {
 		s.SetFault(test.fault)
-		c.Timeout = patience
-		if test.name == "hangs" {
-			c.Timeout = 100 * time.Millisecond
-		}
 		_, put := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil)})
 		_, search := c.Search(t.Context(), share.Query{Tenants: []string{tenantA}, Terms: "x", Limit: 5})
 		_, get := c.Get(t.Context(), "MemoryItem", tenantA, id(1))
@@ -81,25 +67,6 @@ func TestFaults(t *testing.T) {
 	s.SetFault(nil)
 	c.Timeout = patience
 	mustPut(t, c, item(tenantA, 1, nil))
-}
-
-// TestLargeResponse checks that the client does not read an endless response.
-func TestLargeResponse(t *testing.T) {
-	c, s := newFake(t)
-	s.SetFault(func(w http.ResponseWriter, r *http.Request) bool {
-		piece := []byte(strings.Repeat(" ", 1<<20))
-		for r.Context().Err() == nil {
-			if _, err := w.Write(piece); err != nil {
-				break
-			}
-		}
-		return true
-	})
-	c.Timeout = patience
-	_, err := c.Get(t.Context(), "MemoryItem", tenantA, id(1))
-	if err == nil || err.Error() != "store response is larger than 33554432 bytes" {
-		t.Errorf("Get of an endless response: %v", err)
-	}
 }
 
 // TestRefusedInSuccess checks that one refused object does not block others, and
@@ -181,29 +148,24 @@ func TestKeyAndCertificate(t *testing.T) {
 	s := weaviatetest.NewTLSServer()
 	defer s.Close()
 	s.Key = "one"
-	key := errors.New("key.txt is accessible to other users: run `chmod 600` on it")
 	roots := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	// On a busy machine, connecting may take longer than a client waits.
-	retry := func(call func() error) (err error) {
+	retry := func(call func(context.Context) error) (err error) {
 		for range 20 {
-			if err = call(); err == nil || !strings.HasSuffix(err.Error(), "no connection in time") {
+			if err = call(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "no connection in time") {
 				break
 			}
 		}
 		return err
 	}
-	c := &Client{URL: s.URL, Timeout: patience, Key: func() (string, error) { return "", key }, Roots: roots}
+	key := "two"
+	c := &Client{URL: s.URL, Timeout: patience, Key: func() (string, error) { return key, nil }, Roots: roots}
 	defer c.Close()
-	initStore := func() error { err := c.Init(t.Context()); return err }
-	if err := retry(initStore); err == nil || err.Error() != "key of the store: "+key.Error() {
-		t.Errorf("an unreadable key: %v", err)
-	}
-	c.Key = func() (string, error) { return "two", nil }
-	if err := retry(initStore); err == nil || !strings.Contains(err.Error(), "rejects the API key") {
+	if err := retry(c.Init); err == nil || !strings.Contains(err.Error(), "rejects the API key") {
 		t.Errorf("another key: %v", err)
 	}
-	c.Key = func() (string, error) { return "one", nil }
-	if err := retry(initStore); err != nil {
+	key = "one"
+	if err := retry(c.Init); err != nil {
 		t.Errorf("the key: %v", err)
 	}
 	for name, test := range map[string]struct {
@@ -213,11 +175,8 @@ func TestKeyAndCertificate(t *testing.T) {
 		"authority": {&Client{URL: s.URL}, "certificate of the store is rejected (certificate signed by unknown authority): set "},
 		"name": {&Client{URL: strings.Replace(s.URL, "127.0.0.1", "localhost", 1), Roots: roots},
 			"certificate of the store is rejected (certificate is valid for example.com, *.example.com, not localhost): set "},
-		"http":   {&Client{URL: strings.Replace(s.URL, "https", "http", 1)}, "store returned 400 Bad Request"},
-		"closed": {&Client{URL: "http://127.0.0.1:1"}, "cannot reach the store: connection refused"},
-		"url":    {&Client{URL: "http://a b"}, "share.weaviate.url is not a valid URL"},
 	} {
-		err := retry(func() error { return test.c.Ready(t.Context()) })
+		err := retry(test.c.Ready)
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}

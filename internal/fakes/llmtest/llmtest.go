@@ -5,8 +5,6 @@ package llmtest
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
 	"io"
@@ -40,7 +38,6 @@ const (
 	NotANumber           // null in a vector, as llama.cpp writes NaN
 	Zero                 // a vector of zeros
 	OtherDimension       // one vector with a dimension less
-	Base64               // vectors in base64
 	Cut                  // half of the JSON
 	Ollama               // {"embeddings": …}
 	Swapped              // another model under the same name
@@ -217,12 +214,6 @@ func renderResponse(vectors [][]float32, fault Fault) []byte {
 	for i, v := range vectors {
 		it := item{"embedding", i, v}
 		switch {
-		case fault == Base64:
-			var data []byte
-			for _, x := range v {
-				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-			}
-			it.Embedding = base64.StdEncoding.EncodeToString(data)
 		case fault == NotANumber && i == last:
 			list := make([]*float32, len(v))
 			for j := range v[1:] {
