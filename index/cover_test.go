@@ -114,11 +114,7 @@ func TestCoverOfFewEntries(t *testing.T) {
 // TestCoverIsPrivate checks that the coverage of an entry does not depend on
 // entries that the view cannot read.
 func TestCoverIsPrivate(t *testing.T) {
-	var dirs memory.Directories
-	public, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Public})
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := contextView(t, memory.Public)
 	said := "- The login page is slow. <!-- visibility=public_ok -->\n- A slow train. <!-- visibility=public_ok -->\n"
 	secret := strings.Repeat("- The login page of the bank. <!-- visibility=private_only -->\n- More. <!-- visibility=private_only -->\n", 20)
 	covers := func(text string) (list []float64) {

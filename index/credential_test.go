@@ -80,9 +80,7 @@ func TestNoCredentialOnDisk(t *testing.T) {
 		if when == "again" {
 			s.text["2026-02-04/a.md"] = "---\nsession_id: a\n---\n- medlar of a session #fruit\n"
 			s.text["g.md"] = "---\nsession_id: " + token + "\n---\n- medlar of another session\n"
-			if err := x.Apply(t.Context(), s.updates("2026-02-04/a.md", "g.md")); err != nil {
-				t.Fatal(err)
-			}
+			s.apply(t, x, "2026-02-04/a.md", "g.md")
 			if got := hitsOf(t, x, Query{Text: "medlar", Filter: Filter{Session: token}}); !slices.Contains(got, "g.md:4") || slices.Contains(got, "2026-02-04/a.md:4") {
 				t.Errorf("changed files: %q", got)
 			}

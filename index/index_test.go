@@ -88,11 +88,25 @@ func (s *mapSource) openLosing(t testing.TB, dir string) (x *Index, lost <-chan 
 	return x, failed
 }
 
-func (s *mapSource) confirmComplete(t testing.TB, x *Index) {
+// apply applies files as they are now, or all.
+func (s *mapSource) apply(t testing.TB, x *Index, paths ...string) {
 	t.Helper()
-	if err := x.Apply(context.Background(), s.updates()); err != nil {
+	if err := x.Apply(t.Context(), s.updates(paths...)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// complete opens an index and applies all files.
+func (s *mapSource) complete(t testing.TB) *Index {
+	t.Helper()
+	x := s.open(t, t.TempDir())
+	s.confirmComplete(t, x)
+	return x
+}
+
+func (s *mapSource) confirmComplete(t testing.TB, x *Index) {
+	t.Helper()
+	s.apply(t, x)
 	if err := x.Confirm(x.Status().Epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -143,16 +157,12 @@ func TestApply(t *testing.T) {
 
 	// The file has more blocks than before, and then fewer.
 	s.text["a.md"] = strings.Repeat("- filler\n", 100) + "- violet\n"
-	if err := x.Apply(t.Context(), s.updates("a.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "a.md")
 	check("violet", "a.md:101")
 	check("green")
 	s.text["a.md"] = "violet\n\nindigo\n"
 	delete(s.text, "b.md")
-	if err := x.Apply(t.Context(), s.updates("a.md", "b.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "a.md", "b.md")
 	check("filler")
 	check("blue")
 	check("violet", "a.md:1")
@@ -179,8 +189,7 @@ func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 	const public = "---\nvisibility: public_ok\n---\n"
 	s := &mapSource{text: map[string]string{"a.md": "- red\n- other\n", "b.md": "- red too\n", "c.md": "- red three\n",
 		"d.md": public + "- red hidden later\n- red four\n"}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	s.text["a.md"] = "new first line\n\n- green\n- red\n"
 	s.text["d.md"] = public + "- red hidden later <!-- visibility=private_only -->\n- red four\n"
 	delete(s.text, "b.md")
@@ -214,42 +223,11 @@ func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 	}
 }
 
-func TestPhrasesAndExclusion(t *testing.T) {
-	s := &mapSource{text: map[string]string{
-		"a.md": "- the idle connections were dropped\n- connections that idle\n",
-		"b.md": "- run rm -rf build to start over\n- build the image\n",
-		"c.md": "- 人工智能的历史\n- 人人都有工作和智能手机\n",
-		"d.md": "- Idle\n  connections wrap over lines\n",
-	}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	for _, tc := range []struct {
-		text, exclude string
-		want          []string
-	}{
-		{`"idle connections"`, "", []string{"a.md:1", "d.md:1"}},
-		{`"idle connections"`, "dropped", []string{"d.md:1"}},
-		{`"IDLE  Connections" dropped`, "", []string{"a.md:1", "d.md:1"}},
-		{"rm -rf build", "", []string{"b.md:1", "b.md:2"}},
-		{"build", "image", []string{"b.md:1"}},
-		{"build", "images", []string{"b.md:1"}},
-		{`"人工智能"`, "", []string{"c.md:1"}},
-		{"智能", "人工智能", []string{"c.md:2"}},
-		{"智能", `"智能手机"`, []string{"c.md:1"}},
-		{`"not there"`, "", nil},
-	} {
-		if diff := cmp.Diff(tc.want, hitsOf(t, x, Query{Text: tc.text, Exclude: tc.exclude, Exact: true})); diff != "" {
-			t.Errorf("%s without %s (-want +got):\n%s", tc.text, tc.exclude, diff)
-		}
-	}
-}
-
 func TestEqualTextIsShownOnce(t *testing.T) {
 	s := &mapSource{text: map[string]string{
 		"a.md": "- Buy **milk** today\n", "b.md": "- buy milk  today\n", "c.md": "- buy milk tomorrow\n",
 	}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "milk", Limit: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -391,8 +369,7 @@ func TestApplyWhileSearching(t *testing.T) {
 	for i := range 50 {
 		s.text[fmt.Sprintf("%02d.md", i)] = strings.Repeat("- red\n", 1+i)
 	}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	frozen := &mapSource{text: s.text}
 	x.opt.Source = frozen
 	done := make(chan error, 1)
@@ -452,8 +429,7 @@ func FuzzRecord(f *testing.F) {
 // TestFailure simulates a failure of the store of an undamaged index.
 func TestFailure(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	fail := func(s *store) {
 		x.writing.Lock()
 		defer x.writing.Unlock()
@@ -527,18 +503,14 @@ func TestNothingWaitsForSearch(t *testing.T) {
 	for n := range 3 {
 		path := fmt.Sprintf("c%d.md", n)
 		s.text[path] = "- blue\n"
-		if err := x.Apply(t.Context(), s.updates(path, "b.md")); err != nil {
-			t.Fatal(err)
-		}
+		s.apply(t, x, path, "b.md")
 		if got := hitsOf(t, x, Query{Text: "blue", Filter: Filter{Path: path}}); len(got) != 1 {
 			t.Errorf("another search found %v", got)
 		}
 	}
 	s.text["d.md"] = "- red and green again\n" // not in the state of the first search
 	delete(s.text, "b.md")
-	if err := x.Apply(t.Context(), s.updates("d.md", "b.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "d.md", "b.md")
 	if _, ok := x.File("b.md"); ok || x.Status().Files != 5 || len(x.Files(func(*FileInfo) bool { return true })) != 5 {
 		t.Errorf("state of the index: %+v", x.Status())
 	}

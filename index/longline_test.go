@@ -64,8 +64,7 @@ func TestLongQuery(t *testing.T) {
 	for i := range 30 {
 		s.text[fmt.Sprintf("talk%d.md", i)] = words + run
 	}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	absent := strings.Repeat("unheard quagga ", 100)
 	for _, query := range []string{run + "小木屋的门牌号是多少?", words + absent + "which code has the hut"} {
 		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1, ByFile: true})

@@ -16,6 +16,7 @@ func TestPhrase(t *testing.T) {
 			"normalized", "Zedd", "aZed", "zedEditor", "zed2", "Zede'", "ze d",
 		}},
 		{"zed editor", []string{"(Zed editor)", "(Zed, editor)", "zed\nx", "(Zed\neditor)", "**(Zed** _editor)_", "editor Zed", "Zed the editor", "zed editors"}},
+		{"open_files", []string{`a max\_(open\_files) b &lt;`}},
 		{"555-1234", []string{"(555-1234)", "+1 (555 1234)", "555-12345", "1555-1234"}},
 		{"find_or_create", []string{"(find_or_create)_by", "(find or create)", "findorcreate"}},
 		{"e-mail", []string{"(e-mail)", "email", "mail"}},

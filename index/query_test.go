@@ -2,11 +2,15 @@ package index
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -28,324 +32,18 @@ func wantHits(t *testing.T, x *Index, q Query, want ...string) {
 	}
 }
 
-// TestHeadingWords checks that the words of a heading count for the entries
-// below it, and that overlap and exclusion only use the words of the entry.
-func TestHeadingWords(t *testing.T) {
-	x := newFiles(t, map[string]string{
-		"a.md": "# Trains\n\n- A window seat.\n- Trains are late.\n- Trains and trains, trains, trains.\n",
-		"b.md": "# Travel\n\n- Trains run at night.\n- A seat by the window.\n",
-	})
-	wantHits(t, x, Query{Text: "window trains"}, "a.md:3", "b.md:4", "a.md:4", "a.md:5", "b.md:3")
-	wantHits(t, x, Query{Text: "trains", Mode: Overlap}, "a.md:4", "a.md:5", "b.md:3")
-	wantHits(t, x, Query{Text: "trains", Exclude: "late"}, "a.md:5", "a.md:3", "b.md:3")
-}
-
-// TestNamesOfFiles checks that the names and the description of a file find its first
-// entry, also as a phrase, and that words of its path count least.
-func TestNamesOfFiles(t *testing.T) {
-	x := newFiles(t, map[string]string{
-		"a.md":      "---\nname: deploy-target\ndescription: Ships to Zurich\n---\nSee the runbook.\n\n- second\n",
-		"b.md":      "---\ntitle: A quarterly retrospective\naliases: [moon]\nvisibility: public\n---\n- text\n",
-		"s2.md":     "- other\n",
-		"zebra.md":  "- stripes\n",
-		"animal.md": "# Two animals\n\n- a zebra and a quokka\n\n## 重要约定\n\n- all of us\n",
-	})
-	for query, want := range map[string][]string{
-		"Zurich": {"a.md:5"}, `"ships to zurich"`: {"a.md:5"}, "moon": {"b.md:6"}, "retrospective": {"b.md:6"}, "deploy-target": {"a.md:5"},
-		"zebra2quokka": {"animal.md:3", "zebra.md:1"}, `"two animals"`: {"animal.md:7", "animal.md:3"}, "重要约定": {"animal.md:7"}, `"zurich see"`: nil,
-	} {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 9})
-		if query != "zebra2quokka" && res.Absent != nil || err != nil {
-			t.Errorf("%s: absent: %q, %v", query, res.Absent, err)
-		}
-		wantHits(t, x, Query{Text: query, Exact: strings.Contains(query, `"`)}, want...)
-	}
-}
-
-// TestRepeatedWords checks that a word counts more if the query repeats it.
-func TestRepeatedWords(t *testing.T) {
-	x := newFiles(t, map[string]string{"a.md": "- red paper\n- a line\n- green paper\n"})
-	wantHits(t, x, Query{Text: "green red red"}, "a.md:1", "a.md:3")
-	wantHits(t, x, Query{Text: "red green green"}, "a.md:3", "a.md:1")
-}
-
-// TestStopWords checks that only whole words are stop words, however a
-// contraction is written.
-func TestStopWords(t *testing.T) {
-	x := newFiles(t, map[string]string{"a.md": "- a shell for the well\n- paper\n- he'd be ill; she'll shed it in hell\n- will he?\n"})
-	for word, want := range map[string]string{"shell": "a.md:1", "well": "a.md:1", "ill": "a.md:3", "shed": "a.md:3", "hell": "a.md:3"} {
-		if got := hitsOf(t, x, Query{Text: word + " paper"}); !slices.Contains(got, want) {
-			t.Errorf("%s is not found: %v", word, got)
-		}
-	}
-	for _, stop := range []string{"she'll", "He’d", "will", "the", "dont"} {
-		wantHits(t, x, Query{Text: stop + " paper"}, "a.md:2")
-	}
-	wantHits(t, x, Query{Text: "will"}, "a.md:4")
-	wantHits(t, x, Query{Text: "we'll drill a well"}, "a.md:1")
-}
-
-// TestPhrasesComeFirst checks the order of entries with all, some and none of the
-// phrases, and the note.
-func TestPhrasesComeFirst(t *testing.T) {
-	x := newFiles(t, map[string]string{
-		"a.md": "- the red lamp, the red lamp\n- a lamp that is red\n- a green chair\n",
-		"b.md": "- in a corner, between two windows and behind a curtain: a red lamp, and a green chair\n",
-	})
-	for _, tc := range []struct {
-		text, exclude string
-		exact         bool
-		note          string
-		want          []string
-	}{
-		{`"red lamp"`, "", false, "the phrase occurs in 2 of these entries; they come first", []string{"a.md:1", "b.md:1", "a.md:2"}},
-		{`"red lamp"`, "", true, "", []string{"a.md:1", "b.md:1"}},
-		{`"lamp red"`, "", false, "no entry contains the phrase; these entries contain words of it", []string{"a.md:1", "a.md:2", "b.md:1"}},
-		{`"lamp red"`, "", true, "", nil},
-		{`"red lamp" "green chair"`, "", false, "the phrase occurs in 1 of these entries; they come first",
-			[]string{"b.md:1", "a.md:3", "a.md:1", "a.md:2"}},
-		{`"red lamp" "green chair"`, "", true, "", []string{"b.md:1"}},
-		{`"red lamp" "curtain rod"`, "", false, "no entry contains all phrases; these entries contain words of them",
-			[]string{"b.md:1", "a.md:1", "a.md:2"}},
-		{`"red lamp"`, `"green chair"`, false, "the phrase occurs in 1 of these entries; they come first", []string{"a.md:1", "a.md:2"}},
-		{`"nowhere at all"`, "", false, "", nil},
-	} {
-		q := Query{Text: tc.text, Exclude: tc.exclude, Exact: tc.exact, Limit: 10}
-		wantHits(t, x, q, tc.want...)
-		for _, limit := range []int{0, 1} {
-			q.Limit = limit
-			res, err := x.Search(t.Context(), ownerView(t), q)
-			if err != nil || res.Note != tc.note {
-				t.Errorf("%+v has the note %q, want %q; %v", q, res.Note, tc.note, err)
-			}
-		}
-	}
-}
-
-// TestAnswersFollowQuestions checks that the entry after a question gets a greater
-// share of its score than other neighbours.
-func TestAnswersFollowQuestions(t *testing.T) {
-	for end, want := range map[string]string{"?": "a.md:3", "?**": "a.md:3", "？": "a.md:3", ".": "a.md:2", "? No.": "a.md:2"} {
-		x := newFiles(t, map[string]string{
-			"a.md": "- Pottery, they said.\n- Where is the kiln for pottery" + end + "\n- In the old barn.\n",
-		})
-		hits := hitsOf(t, x, Query{Text: "kiln barn pottery"})
-		if len(hits) != 3 || hits[0] != want {
-			t.Errorf("%s: the hits are %v, want %s first", end, hits, want)
-		}
-	}
-}
-
-func TestTypos(t *testing.T) {
-	x := newFiles(t, map[string]string{
-		"a.md": "# Environments\n\n- Deployment of the proxy.\n- JavaScript on the server.\n- A long walk.\n- Скрипты запуска.\n",
-		"b.md": "- a walk in the park\n- tall trees\n- 人工智能\n- a certificate\n- zuverlaessigkeitspruefungsverordnung\n",
-	})
-	for word, want := range map[string]string{
-		"deploymnet": "deployment", "deploymentt": "deployment", "deploymant": "deployment", "dpeloyment": "deployment",
-		"javascirpt": "javascript", "porxy": "proxy", "pork": "park", "tres": "trees",
-		"certficate": "certificate", "certificte": "certificate", "certificat": "certificate", "certificatw": "certificate",
-		"serever": "server", "enviromnent": "environments", "wolk": "walk", "скрипыт": "скрипты", "walks": "", "por": "", "人工知能": "", "pxy1": "",
-		"zaverlaessigkeitspruefungsverordnung": "zuverlaessigkeitspruefungsverordnung",
-	} {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: word, Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ""
-		for _, c := range res.Corrected {
-			if c.Word != word {
-				t.Errorf("%s is reported as %s", word, c.Word)
-			}
-			got += strings.Join(c.To, " ")
-		}
-		if got != want {
-			t.Errorf("%s is corrected to %q, want %q", word, got, want)
-		}
-	}
-	wantHits(t, x, Query{Text: "javascirpt", Mode: Overlap})
-	wantHits(t, x, Query{Text: "javascirpt park"}, "b.md:1", "a.md:4")
-	wantHits(t, x, Query{Text: "javascirpt park", KeepTypos: true}, "b.md:1")
-	wantHits(t, x, Query{Text: `"javascirpt" park`}, "b.md:1")
-	wantHits(t, x, Query{Text: `"park" javascirpt "`}, "b.md:1", "a.md:4")
-}
-
-// TestTyposOfOneWord checks that each misspelling of a word is corrected, and that the
-// word counts once.
-func TestTyposOfOneWord(t *testing.T) {
-	x := newFiles(t, map[string]string{"a.md": "- JavaScript on the server.\n- a walk\n", "b.md": "- tall trees\n"})
-	search := func(text string) Result {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: text, Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(res.Hits) != 1 || res.TotalAll != 1 || res.Hits[0].Missing != nil || res.Absent != nil {
-			t.Fatalf("%s: %+v", text, res)
-		}
-		return res
-	}
-	for text, want := range map[string]string{
-		"javascirpt":            "[{javascirpt [javascript]}]",
-		"javascirpt jvaascript": "[{javascirpt [javascript]} {jvaascript [javascript]}]",
-		"javascript":            "[]",
-		"javascript javascirpt": "[{javascirpt [javascript]}]",
-		"javascirpt javascript": "[{javascirpt [javascript]}]",
-	} {
-		res := search(text)
-		if got := fmt.Sprint(res.Corrected); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-		alone := "javascirpt"
-		if strings.Contains(text, "javascript") {
-			alone = "javascript"
-		}
-		if got, want := res.Hits[0].Score, search(alone).Hits[0].Score; got != want {
-			t.Errorf("%s: the score is %v, with %s alone %v", text, got, alone, want)
-		}
-	}
-}
-
-// TestSoftHyphens checks that soft hyphens do not divide words.
-func TestSoftHyphens(t *testing.T) {
-	x := newFiles(t, map[string]string{"a.md": "- the daily back\u00adup of the data\u00adbase\n- the back, up\n"})
-	wantHits(t, x, Query{Text: "backup", KeepTypos: true}, "a.md:1")
-	wantHits(t, x, Query{Text: "data\u00adba\u00adse", KeepTypos: true}, "a.md:1")
-	wantHits(t, x, Query{Text: `"daily backup"`, Exact: true}, "a.md:1")
-	wantHits(t, x, Query{Text: "back", KeepTypos: true}, "a.md:2")
-}
-
-// TestElisions checks that French, Italian and Catalan words are found after an elided
-// one, and that English contractions remain words.
-func TestElisions(t *testing.T) {
-	x := newFiles(t, map[string]string{
-		"a.md": "# L'histoire\n\n- L'été à la mer\n- cet été, rien\n- l’hiver d'aujourd'hui\n- commedia dell'arte d'un'altra\n",
-		"b.md": "- don't wait\n- c'mon, it's five o'clock\n- I'll ask D'Souza\n",
-	})
-	for text, want := range map[string][]string{
-		"été": {"a.md:3", "a.md:4"}, "l'été": {"a.md:3", "a.md:4"}, "L’ÉTÉ": {"a.md:3", "a.md:4"}, "d'e\u0301te\u0301": {"a.md:3", "a.md:4"},
-		"hiver": {"a.md:5"}, "aujourd'hui": {"a.md:5"}, "aujourdhui": {"a.md:5"}, "arte": {"a.md:6"}, "l'été qu'arte": {"a.md:3", "a.md:4", "a.md:6"},
-		"dont": {"b.md:1"}, "cmon": {"b.md:2"}, "oclock": {"b.md:2"}, "clock": nil, "dsouza": {"b.md:3"}, "souza": nil,
-		`"été à"`: {"a.md:3"}, `"l'été à"`: {"a.md:3"}, `"l’hiver d'aujourd'hui"`: {"a.md:5"}, `"d'été"`: nil, `"arte d’un’altra"`: {"a.md:6"},
-	} {
-		got := hitsOf(t, x, Query{Text: text, Exact: true, KeepTypos: true})
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s finds %v, want %v", text, got, want)
-		}
-	}
-	wantHits(t, x, Query{Text: "hiver été", Exclude: "l'été"}, "a.md:5")
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "l'été rien", Limit: 1})
-	if err != nil || res.TotalAll != 1 || len(res.Hits) != 1 || res.Hits[0].Missing != nil {
-		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-func TestPrefixes(t *testing.T) {
-	x := newFiles(t, map[string]string{
-		"a.md": "- Environments differ.\n- JavaScript\n- Java\n- TypeScript types\n- Configuration\n- theory\n- Привет\n",
-	})
-	for text, want := range map[string][]string{
-		"environm*": {"a.md:1"}, "javasc*": {"a.md:2"}, "jav*": {"a.md:2", "a.md:3"}, "typescr*": {"a.md:4"}, "configurat*": {"a.md:5"},
-		"the*": {"a.md:6"}, "прив*": {"a.md:7"}, "ja*": nil, "jav*types": {"a.md:4"}, "*jav*": nil, "**jav**": nil, "jav": nil, "env* nothing": {"a.md:1"},
-	} {
-		got := hitsOf(t, x, Query{Text: text})
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s finds %v, want %v", text, got, want)
-		}
-	}
-	wantHits(t, x, Query{Text: "javasc*", Mode: Overlap})
-	wantHits(t, x, Query{Text: "theory jav", Typing: true, KeepTypos: true}, "a.md:2", "a.md:6", "a.md:3")
-	wantHits(t, x, Query{Text: "javasc"}, "a.md:2", "a.md:3")
-	wantHits(t, x, Query{Text: "javasc", KeepTypos: true})
-}
-
-// TestWholeWordsBeatPrefixes checks that the typed word precedes rarer words that begin
-// with it, and that a query of one word names the words that begin with it.
-func TestWholeWordsBeatPrefixes(t *testing.T) {
-	files := map[string]string{"signs.md": "- a long line about gitsigns and the .gitconfig of gitlab\n"}
-	for i := range 9 {
-		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("- git has line %d\n- an author and the authority %d\n", i, i)
-	}
-	files["auth.md"] = "- auth\n"
-	x := newFiles(t, files)
-	hits := hitsOf(t, x, Query{Text: "git", Typing: true})
-	if len(hits) != 10 || hits[9] != "signs.md:1" {
-		t.Errorf("typing: %q", hits)
-	}
-	for query, want := range map[string]string{"auth": "auth* occurs in 10 files", "git": "", "auth line": "", "line": ""} {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1, ByFile: true})
-		if err != nil || res.Note != want {
-			t.Errorf("%s: %q, want %q, %v", query, res.Note, want, err)
-		}
-	}
-}
-
-// TestPrefixIsOneWord checks that the words that begin with a typed prefix are as rare as they
-// are together: a rare one of them does not outweigh the whole words of the query.
-func TestPrefixIsOneWord(t *testing.T) {
-	files := map[string]string{"rare.md": "- pubescence\n", "both.md": "- publish a branch\n"}
-	for i := range 12 {
-		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("- publish number %d\n- branch %d\n", i, i)
-	}
-	if hits := hitsOf(t, newFiles(t, files), Query{Text: "branch pub*"}); hits[0] != "both.md:1" {
-		t.Errorf("got %q", hits)
-	}
-}
-
-// TestCompletionsWin checks that a word that nothing contains stands for the most frequent
-// of the words that begin with it or are similar.
-func TestCompletionsWin(t *testing.T) {
-	files := map[string]string{
-		"java.md": "- Java opens\n- javac compiles\n- Javase runs\n",
-		"env.md":  "- The environment of a process\n",
-		"omit.md": "- Omit the field\n",
-		"new.md":  "- Install postgresqlx\n",
-		"db.md":   "- Postgres replicates\n",
-		"disk.md": "- Postgres vacuums\n",
-	}
-	for i := range 9 {
-		files[fmt.Sprintf("%d.md", i)] = "- JavaScript arrays\n- Commit the change\n- A Postgres server\n- A mac\n"
-		if i < 3 {
-			files[fmt.Sprintf("%d.md", i)] += "- Macro\n"
-		}
-	}
-	x := newFiles(t, files)
-	for query, want := range map[string]string{
-		"javasc": "JavaScript arrays", "javasc arrays": "JavaScript arrays", "environm": "The environment of a process",
-		"comit": "Commit the change", "comit field": "Omit the field",
-		"postgresq vacuums": "Postgres vacuums", "postgresq install": "Install postgresqlx",
-		"macr": "A mac",
-	} {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(res.Hits) == 0 || res.Hits[0].Entry.Text != "- "+want && res.Hits[0].Entry.Text != want {
-			t.Errorf("%s finds %v, want %q first", query, res.Hits, want)
-		}
-	}
-}
-
 // TestDictionaryIsPrivate checks that corrections and prefixes use only words that
 // the view may read and that still occur.
 func TestDictionaryIsPrivate(t *testing.T) {
-	var dirs memory.Directories
-	public, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Public})
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := contextView(t, memory.Public)
 	s := &mapSource{text: map[string]string{
 		"memory/2026-02-04.md": "- A launchpod. <!-- visibility=public_ok -->\n",
 		"memory/2026-02-05.md": "- A launchpad. <!-- visibility=private_only -->\n- A harbour. <!-- visibility=private_only -->\n",
 		"memory/2026-02-06.md": "- Launchpid. <!-- visibility=public_ok -->\n",
 	}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	delete(s.text, "memory/2026-02-06.md")
-	if err := x.Apply(t.Context(), s.updates("memory/2026-02-06.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "memory/2026-02-06.md")
 	for _, tc := range []struct {
 		view memory.View
 		text string
@@ -414,66 +112,127 @@ func TestSnippetLines(t *testing.T) {
 	}
 }
 
-// TestTagStyles checks that selectors of the style of emojis make no other tag.
-func TestTagStyles(t *testing.T) {
-	s := &mapSource{text: map[string]string{
-		"a.md": "- one #\u26a0\ufe0fAlert\n- two #\u26a0alert\n- three #\u26a0\ufe0ealert/x\n- four #\"\u26a0\ufe0f alert\"\n- five #\ufe0f #1\ufe0f\n",
-		"b.md": "---\ntags: [\u26a0\ufe0falert, \"\u26a0alert\", \"\ufe0f\"]\n---\n- six\n",
-		"c.md": "- seven #star\u2b50\ufe0f/a #1\ufe0f\u20e3\n",
-	}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	for tag, want := range map[string][]string{
-		"\u26a0alert":        {"a.md:1", "a.md:2", "a.md:3", "b.md:4"},
-		"#\u26a0\ufe0fALERT": {"a.md:1", "a.md:2", "a.md:3", "b.md:4"},
-		"\u26a0\ufe0ealert":  {"a.md:1", "a.md:2", "a.md:3", "b.md:4"},
-		"\u26a0 alert":       {"a.md:4"},
-		"star\u2b50":         {"c.md:1"},
-		"1\ufe0f\u20e3":      {"c.md:1"},
-	} {
-		got := hitsOf(t, x, Query{Filter: Filter{Tags: []string{tag}}})
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tag, diff)
-		}
+var queryOptions = map[string]func(q *Query, value string){
+	"all":     func(q *Query, _ string) { q.All = true },
+	"asof":    func(q *Query, v string) { q.AsOf, _ = time.Parse(time.DateOnly, v) },
+	"cover":   func(q *Query, _ string) { q.Cover = true },
+	"exact":   func(q *Query, _ string) { q.Exact = true },
+	"exclude": func(q *Query, v string) { q.Exclude = v },
+	"file":    func(q *Query, _ string) { q.ByFile = true },
+	"keep":    func(q *Query, _ string) { q.KeepTypos = true },
+	"overlap": func(q *Query, _ string) { q.Mode = Overlap },
+	"path":    func(q *Query, v string) { q.Filter.Path = v },
+	"score":   func(*Query, string) {}, // show scores
+	"recent":  func(q *Query, _ string) { q.Mode = Recent },
+	"tag":     func(q *Query, v string) { q.Filter.Tags = []string{v} },
+	"type":    func(q *Query, v string) { q.Filter.Types = []string{v} },
+	"typing":  func(q *Query, _ string) { q.Typing = true },
+	"words":   func(*Query, string) {}, // show the words that hits lack
+}
+
+// TestQueries compares the hits of queries with the archives in testdata/queries. A line
+// of queries is "{options} text → hits". The text of a file can be repeated: the name
+// a*9.md stands for a0.md to a8.md, in whose text # is the number.
+func TestQueries(t *testing.T) {
+	names, err := filepath.Glob("testdata/queries/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no archives: %v", err)
 	}
-	want := []string{"\u26a0 alert", "\u26a0alert", "\u26a0alert/x"}
-	tags, _, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10, Prefix: "\u26a0\ufe0f"})
-	if diff := cmp.Diff(want, tags); diff != "" || err != nil {
-		t.Errorf("tags: %v (-want +got):\n%s", err, diff)
-	}
-	if tags, _, _, _ := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10}); len(tags) != 5 {
-		t.Errorf("tags: %q", tags)
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{}
+			var queries *txtar.File
+			for i := range a.Files {
+				f := &a.Files[i]
+				if f.Name == "queries" {
+					queries = f
+					continue
+				}
+				before, after, many := strings.Cut(f.Name, "*")
+				if !many {
+					files[f.Name] = string(f.Data)
+					continue
+				}
+				n, kind := 0, ""
+				fmt.Sscanf(after, "%d%s", &n, &kind)
+				for i := range n {
+					files[fmt.Sprint(before, i, kind)] = strings.ReplaceAll(string(f.Data), "#", fmt.Sprint(i))
+				}
+			}
+			x := newFiles(t, files)
+			var got strings.Builder
+			for line := range strings.Lines(string(queries.Data)) {
+				line = strings.TrimSuffix(line, "\n")
+				if text, _, ok := strings.Cut(line, " →"); ok {
+					line = text + " →" + answerOf(t, x, text)
+				}
+				got.WriteString(line + "\n")
+			}
+			if diff := cmp.Diff(string(queries.Data), got.String()); diff != "" && !*update {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if queries.Data = []byte(got.String()); *update {
+				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
-func TestNestedTags(t *testing.T) {
-	deep := strings.Repeat("deep/er/", 40) + "x"
-	s := &mapSource{text: map[string]string{
-		"a.md": "- one #work\n- two #work/home/desk\n- three #workshop/home\n- four #work/Shop <!-- visibility=public_ok -->\n",
-		"b.md": "---\ntags: [work/front]\n---\n- five\n",
-		"c.md": "---\ntags: [" + deep + "]\n---\n- six\n",
-	}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	for tag, want := range map[string][]string{
-		"work":          {"a.md:1", "a.md:2", "a.md:4", "b.md:4"},
-		"#Work/home":    {"a.md:2"},
-		"work/home/des": nil,
-		"home":          nil,
-		"work/front":    {"b.md:4"},
-		deep[:199]:      {"c.md:4"},
-		deep[:207]:      nil, // longer than a tag in text
-		deep:            {"c.md:4"},
-	} {
-		got := hitsOf(t, x, Query{Filter: Filter{Tags: []string{tag}}})
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tag, diff)
+// answerOf returns the answer to a query of an archive, each part after a space.
+func answerOf(t *testing.T, x *Index, text string) (answer string) {
+	t.Helper()
+	q := Query{Limit: 20, AsOf: time.Unix(1_800_000_000, 0)}
+	shows := map[string]bool{}
+	if options, rest, ok := strings.Cut(text, "} "); ok {
+		for option := range strings.FieldsSeq(strings.TrimPrefix(options, "{")) {
+			name, value, _ := strings.Cut(option, "=")
+			queryOptions[name](&q, value)
+			shows[name] = true
+		}
+		text = rest
+	}
+	q.Text = strings.NewReplacer(`\u00ad`, "\u00ad", `\ufe0f`, "\ufe0f", `\u0301`, "\u0301").Replace(text)
+	res, err := x.Search(t.Context(), ownerView(t), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range res.Hits {
+		answer += fmt.Sprintf(" %s:%d", h.Doc.Place.Path, h.Entry.Line)
+		for _, w := range h.Missing {
+			if slices.Contains(h.Partial, w) {
+				w = "~" + w
+			}
+			if shows["words"] {
+				answer += "-" + w
+			}
+		}
+		if shows["score"] {
+			answer += fmt.Sprintf("=%.4f", h.Score)
+		}
+		if h.Successor != nil {
+			answer += fmt.Sprintf("<%s:%d", h.Successor.Path, h.Successor.Line)
 		}
 	}
-	if tags, _, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10}); err != nil ||
-		!slices.Equal(tags, []string{deep, "work", "work/front", "work/home/desk", "work/shop", "workshop/home"}) {
-		t.Errorf("tags %q, %v", tags, err)
+	if q.Cover {
+		answer += fmt.Sprintf(" (%d concern it)", len(Covered(res.Hits, threshold)))
 	}
+	if shows["words"] {
+		answer += fmt.Sprintf(" (%d with all)", res.TotalAll)
+	}
+	if res.Absent != nil {
+		answer += fmt.Sprintf(" (absent: %s)", strings.Join(res.Absent, ", "))
+	}
+	for _, c := range res.Corrected {
+		answer += fmt.Sprintf(" (%s for %s)", strings.Join(c.To, ", "), c.Word)
+	}
+	if res.Note != "" {
+		answer += " (" + res.Note + ")"
+	}
+	return answer
 }

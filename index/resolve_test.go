@@ -106,8 +106,7 @@ func contextView(t *testing.T, context memory.Context) memory.View {
 func linksIn(t *testing.T, files map[string]string, view memory.View) string {
 	t.Helper()
 	s := &mapSource{text: files, layout: memory.Layout{Roots: linkRoots}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	all := s.resolveAll(t, x, view)
 	part := &mapSource{text: map[string]string{}, layout: s.layout}
 	for path := range files {

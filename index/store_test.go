@@ -60,9 +60,7 @@ func TestPurge(t *testing.T) {
 	save := func(path, text string) {
 		t.Helper()
 		s.text[path] = text
-		if err := x.Apply(t.Context(), s.updates(path)); err != nil {
-			t.Fatal(err)
-		}
+		s.apply(t, x, path)
 	}
 	save("01.md", "- quince\n")
 	if err := x.store.flush(); err != nil {
@@ -111,9 +109,7 @@ func TestDirectoryGone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := x.Apply(t.Context(), s.updates()); err != nil {
-			t.Fatal(err)
-		}
+		s.apply(t, x)
 		<-lost
 		if got := x.Status(); !got.Degraded || got.Epoch != uint64(n+2) {
 			t.Errorf("not opened again: %+v", got)
@@ -232,9 +228,7 @@ func TestRandomDamage(t *testing.T) {
 			x := s.open(t, dir)
 			s.confirmComplete(t, x)
 			for n := range rounds {
-				if err := x.Apply(t.Context(), s.updates("07.md", "08.md")); err != nil {
-					t.Fatal(err)
-				}
+				s.apply(t, x, "07.md", "08.md")
 				x.Close()
 				var files []string
 				err := filepath.WalkDir(x.dir, func(path string, e os.DirEntry, err error) error {

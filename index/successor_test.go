@@ -102,9 +102,7 @@ func TestSuccessorsChange(t *testing.T) {
 	s.confirmComplete(t, x)
 	check("b.md:1", "a.md:1 < b.md:1")
 	s.text["b.md"] = "- new tea, with more words\n"
-	if err := x.Apply(t.Context(), s.updates("b.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "b.md")
 	check("a.md:1", "b.md:1")
 	if n := x.table.successors.length; n != 0 {
 		t.Errorf("%d ids are still superseded", n)

@@ -15,8 +15,7 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	s := &mapSource{text: map[string]string{
 		"a.md": "## Plans\n- one #tea #green\n", "b.md": "## plans!\n- two #tea\n", "c.md": "## Other\n- three #coffee\n",
 	}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	view, all := ownerView(t), Listing{Limit: 10}
 	check := func(when string, wantTags, wantSections []string) {
 		t.Helper()
@@ -39,16 +38,12 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	check("at first", []string{"coffee 1", "green 1", "tea 2"}, []string{"Other", "Plans"})
 	s.text["a.md"] = "## Other plans\n- one #tea\n"
 	delete(s.text, "c.md")
-	if err := x.Apply(t.Context(), s.updates("a.md", "c.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "a.md", "c.md")
 	check("after a change", []string{"tea 2"}, []string{"Other plans", "plans!"})
 
 	// The new files reuse the numbers of the deleted ones.
 	s.text["d.md"], s.text["e.md"] = "## Later\n- four #cocoa\n", "## Later\n- five\n"
-	if err := x.Apply(t.Context(), s.updates("d.md", "e.md")); err != nil {
-		t.Fatal(err)
-	}
+	s.apply(t, x, "d.md", "e.md")
 	check("after something new", []string{"cocoa 1", "tea 2"}, []string{"Later", "Other plans", "plans!"})
 
 	tags, _, n, err := x.Tags(t.Context(), view, Listing{Prefix: "t", After: "tea", Limit: 1})
