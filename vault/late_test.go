@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -80,53 +79,6 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("in vain: %s", what)
 		}
-	}
-}
-
-// TestOpensWhenExchanged checks that a program about to open the file for
-// writing during the exchange gets its file back before it can write.
-func TestOpensWhenExchanged(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "- [ ] one\n"})
-	needLeases(t, w.Vault)
-	name := filepath.Join(w.Vault.Dir, "a.md")
-	saved := make(chan error, 1)
-	onCall(w, "exchange", false, func() {
-		go func() {
-			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0) // blocks on the lease
-			if err == nil {
-				_, err = f.WriteString("- two\n")
-				err = errors.Join(err, f.Close())
-			}
-			saved <- err
-		}()
-		waitFor(t, "somebody waits for the lease", func() bool {
-			locks, err := os.ReadFile("/proc/locks")
-			must(t, err)
-			for line := range strings.Lines(string(locks)) {
-				if strings.Contains(line, "LEASE  BREAKING") {
-					return true
-				}
-			}
-			return false
-		})
-	})
-	c := newChange("a.md", "[ ]", "[x]")
-	began := time.Now()
-	if _, err := w.Write(t.Context(), c); err != nil {
-		t.Error(err)
-	}
-	must(t, <-saved)
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("they waited for %v", took)
-	}
-	// The program may have written before or after the change; both results
-	// must remain.
-	if _, err := w.Write(t.Context(), c); err != nil {
-		t.Error(err)
-	}
-	wantFiles(t, w, map[string]string{"a.md": "- [x] one\n- two\n"})
-	if s := w.Status(); s.LostRaces == 0 {
-		t.Errorf("%+v", s)
 	}
 }
 

@@ -150,3 +150,10 @@ func cutLast(path string) (parent, base string) {
 	i := strings.LastIndexByte(path, '/')
 	return path[:max(i, 0)], path[i+1:]
 }
+
+func joinPath(dir, base string) string {
+	if dir == "" {
+		return base
+	}
+	return dir + "/" + base
+}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +25,7 @@ type leftover struct {
 	record   journal.Record
 	decided  bool // it is known whether the change was made
 	made     bool
+	failed   bool // the change is to be reverted
 	recorded bool // the journal has the change as complete
 	crashed  bool // an earlier process began the change
 
@@ -93,19 +94,18 @@ func (w *Writer) waitSettled() {
 	}
 }
 
-// settleNow records whether a change was made, and settles it later if its temporary
-// file may still be written, or something failed. The caller holds the lock of the
-// file.
+// settleNow records whether a change was made, and settles it later if it has a temporary
+// file, or something failed. The caller holds the lock of the file.
 func (w *Writer) settleNow(l *leftover) error {
 	err := w.decide(l)
-	if err == nil && (!l.made || l.record.Before == "" || l.record.Temp == "") {
+	if err == nil {
 		err = w.clear(l, true)
-		if err == nil {
-			err = w.finish(l)
-		}
-		if err == nil {
-			return nil
-		}
+	}
+	if err == nil {
+		err = w.finish(l)
+	}
+	if err == nil {
+		return nil
 	}
 	pause := cmp.Or(w.settleDelay, settleDelay)
 	l.due = time.Now().Add(pause)
@@ -206,13 +206,20 @@ func (w *Writer) removeEmptyParents(path string) {
 	w.removeMade(path, n)
 }
 
-// open returns the directory of a change, and reports whether the caller must close it.
-func (w *Writer) open(l *leftover) (s *dirEntry, opened bool, err error) {
-	if l.entry != nil {
-		return l.entry, false, nil
+// inDir calls do with the directory of a change, unless that is gone.
+func (w *Writer) inDir(l *leftover, do func(s *dirEntry) error) error {
+	s := l.entry
+	if s == nil {
+		var err error
+		s, err = w.openParent(l.record.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		defer s.close()
 	}
-	s, err = w.openParent(l.record.Path)
-	return s, err == nil, err
+	return do(s)
 }
 
 // leftoversOf returns the leftovers of a file.
@@ -243,137 +250,173 @@ func (w *Writer) decide(l *leftover) error {
 	return nil
 }
 
-// resolve reports whether a change was made that may be half done. It compares the
-// file and the temporary file with the recorded digests, and puts a version that
-// another program saved back in place:
+// A verdict is what is to be done about a change that may be half done.
+type verdict int
+
+const (
+	notMade  verdict = iota
+	made             // the change was made
+	putBack          // the temporary file gets the name of the file
+	swapBack         // both are exchanged
+	takeBack         // the file gets the temporary name
+	keepCopy         // the temporary file becomes a conflict copy
+)
+
+// judge decides about a change by the digests of the file and the temporary file. placed is
+// the version that was put back last, and drafted reports whether there is a draft:
 //
-//	temporary file  file     the change
-//	new version     any      was not made, or was reverted
-//	old version     any      was made
-//	other version   missing  is reverted: the other version is put back
-//	other version   new      is reverted: the other version is put back
-//	other version   other    is reverted; a conflict copy has the former version
-//	missing         -        a replacement was not made, unless the process was killed
-//	                         and the file has the new version; a creation was made
-//	                         if the file is there and no draft is
-func (w *Writer) resolve(l *leftover) (made bool, err error) {
+//	temporary file  file           the change
+//	new version     any            was not made, or is reverted
+//	old version     any            was made, or is reverted if it failed
+//	other version   missing, new   is reverted: the other version is put back
+//	other version   other          is reverted: the version becomes a conflict copy
+//	missing         any            a creation was made if there is a file and no draft, a
+//	                               removal or replacement if an earlier process removed the
+//	                               temporary file; any other change was not made
+func (l *leftover) judge(file, temp, placed fileVersion, drafted bool) verdict {
+	r := &l.record
+	gone, ours := file.digest == "", file.digest == r.After
+	switch {
+	case temp.digest == "" && r.Before == "" && !gone && !drafted && l.failed && ours:
+		return takeBack
+	case temp.digest == "" && r.Before == "" && !gone && !drafted,
+		temp.digest == "" && r.Before != "" && l.crashed && ours,
+		temp.digest == "" && r.Before != "" && l.crashed && r.After != "" && !drafted && file.digest != r.Before:
+		return made
+	case temp.digest == "", temp.digest == r.After:
+		return notMade
+	case temp.digest == r.Before && !(l.failed && (gone || ours)):
+		return made
+	case gone:
+		return putBack
+	case ours, file == placed:
+		return swapBack
+	}
+	return keepCopy
+}
+
+// maxSwaps bounds the exchanges of resolve. Each repetition requires another save at the
+// same instant.
+const maxSwaps = 100
+
+// resolve reports whether a change was made that may be half done. It reverts a change that
+// failed, and puts a version that another program saved back in place.
+func (w *Writer) resolve(l *leftover) (isMade bool, err error) {
 	r := &l.record
 	if r.To != "" {
-		return w.resolveMove(r)
+		return w.resolveMove(l)
 	}
-	s, opened, err := w.open(l)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // the directory is gone, too
-	} else if err != nil {
-		return false, err
-	}
-	if opened {
-		defer s.close()
-	}
-	file, there, err := w.findVersion(s.dir, s.base)
-	if err != nil {
-		return false, err
-	}
-	temp, tempThere, err := w.findVersion(s.dir, r.Temp)
-	if err != nil {
-		return false, err
-	}
-	_, drafted, err := w.findVersion(s.dir, draftNameOf(r.Temp))
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case !tempThere && r.Before == "":
-		return there && !drafted, nil
-	case !tempThere && (!l.crashed || r.After == ""): // this process has not removed it yet
-		return l.crashed && !there, nil
-	case !tempThere:
-		return file.hasDigest(r.After) || !drafted && !file.hasDigest(r.Before), nil
-	case temp.hasDigest(r.After):
-		return false, nil
-	case temp.hasDigest(r.Before):
-		return true, nil
-	case !there:
-		return false, w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
-	case !file.hasDigest(r.After):
-		return false, w.makeConflictCopy(s, l)
-	}
-	if err := w.putBack(s, r.Temp, file); err != nil {
-		return false, err
-	}
-	_, tempThere, err = w.findVersion(s.dir, r.Temp)
-	if err != nil || !tempThere {
-		return false, err
-	}
-	return w.resolve(l) // the temporary file is now this writer's version, or a later save
+	err = w.inDir(l, func(s *dirEntry) error {
+		var placed fileVersion
+		for range maxSwaps {
+			var found [3]fileVersion
+			for i, name := range []string{s.base, r.Temp, draftNameOf(r.Temp)} {
+				var err error
+				if found[i], err = w.readVersion(s.dir, name); err != nil {
+					return err
+				}
+			}
+			todo := l.judge(found[0], found[1], placed, found[2].digest != "")
+			err := w.runSyscall("put back", func() error {
+				switch todo {
+				case putBack:
+					return renameNew(s.dir, r.Temp, s.dir, s.base)
+				case takeBack:
+					return renameNew(s.dir, s.base, s.dir, r.Temp)
+				case swapBack:
+					return exchange(s.dir, r.Temp, s.base)
+				}
+				return nil
+			})
+			placed = found[1]
+			switch {
+			case todo == keepCopy:
+				return w.makeConflictCopy(s, l)
+			case todo == made, todo == notMade, todo == putBack && err == nil:
+				isMade = todo == made
+				return nil
+			case err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist):
+				return err
+			}
+		}
+		return fmt.Errorf("put back: %w", errConcurrentSave)
+	})
+	return isMade, err
 }
 
-// findVersion is readVersion for a file that may be missing.
-func (w *Writer) findVersion(dir int, base string) (l fileVersion, there bool, err error) {
-	l, err = w.readVersion(dir, base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, false, nil
-	}
-	return l, err == nil, err
-}
-
-// resolveMove reports whether a move was made. A new file may exist at the old
-// path.
-func (w *Writer) resolveMove(r *journal.Record) (made bool, err error) {
-	find := func(path string) (fileVersion, bool, error) {
+// resolveMove reports whether a move was made. A new file may exist at the old path. A move
+// that failed is reverted.
+func (w *Writer) resolveMove(l *leftover) (isMade bool, err error) {
+	r := &l.record
+	var dirs [2]*dirEntry
+	var found [2]fileVersion
+	for i, path := range []string{r.Path, r.To} {
 		s, err := w.openParent(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fileVersion{}, false, nil
+			continue
 		} else if err != nil {
-			return fileVersion{}, false, err
+			return false, err
 		}
 		defer s.close()
-		return w.findVersion(s.dir, s.base)
+		dirs[i] = s
+		if found[i], err = w.readVersion(s.dir, s.base); err != nil {
+			return false, err
+		}
 	}
-	from, stays, err := find(r.Path)
-	if err != nil {
-		return false, err
+	from, to := found[0], found[1]
+	isMade = to.digest != "" && (from.digest == "" || to.digest == r.After && from.digest != r.Before)
+	if !isMade || !l.failed || dirs[0] == nil {
+		return isMade, nil
 	}
-	to, arrived, err := find(r.To)
-	return arrived && (!stays || to.hasDigest(r.After) && !from.hasDigest(r.Before)), err
+	err = w.runSyscall("move back", func() error { return renameNew(dirs[1].dir, dirs[1].base, dirs[0].dir, dirs[0].base) })
+	if errors.Is(err, fs.ErrExist) {
+		return true, nil
+	}
+	return err != nil, err
 }
 
-// clear removes the draft and the temporary file of a change. It merges text that
-// another program wrote to the temporary file. With now, it leaves such a file, and
-// one that a program may have open, for later.
+// clear removes the draft and the temporary file of a change. It merges text that another
+// program wrote to the temporary file. With now, clear leaves for later what a program may have
+// open.
 func (w *Writer) clear(l *leftover, now bool) error {
+	if l.record.Temp == "" {
+		return nil
+	}
+	return w.inDir(l, func(s *dirEntry) error {
+		if err := w.unlinkFile(s.dir, draftNameOf(l.record.Temp)); err != nil {
+			return err
+		}
+		fd, err := openAt(s.dir, l.record.Temp, readOnly)
+		switch {
+		case err == unix.ENOENT:
+			return nil
+		case now && l.made:
+			err = errConcurrentSave
+		case err == unix.EACCES, err == unix.ELOOP:
+			return w.makeConflictCopy(s, l)
+		case err == nil:
+			err = w.clearTemp(l, s, fd, now)
+		}
+		unix.Close(fd)
+		return err
+	})
+}
+
+// tempLeaseTime bounds the lease on a temporary file.
+const tempLeaseTime = 300 * time.Millisecond
+
+// clearTemp removes the open temporary file, or merges the text in it.
+func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 	r := &l.record
-	s, opened, err := w.open(l)
-	if errors.Is(err, fs.ErrNotExist) || r.Temp == "" {
-		return nil
+	hold, err := w.Vault.leaseFile(fd, tempLeaseTime)
+	if errors.Is(err, errWriter) {
+		return ErrOpen
 	} else if err != nil {
-		return err
-	}
-	if opened {
-		defer s.close()
-	}
-	if err := w.unlinkFile(s.dir, draftNameOf(r.Temp)); err != nil {
-		return err
-	}
-	fd, err := openAt(s.dir, r.Temp, readOnly)
-	switch err {
-	case nil:
-		defer unix.Close(fd)
-	case unix.ENOENT:
-		return nil
-	case unix.EACCES, unix.ELOOP:
-		return w.makeConflictCopy(s, l)
-	default:
-		return err
-	}
-	hold, err := w.leaseSource(fd)
-	if err != nil {
-		return err
+		hold = nil // there are no leases
 	}
 	defer hold.release()
 	temp, err := w.readVersion(s.dir, r.Temp)
-	known := temp.hasDigest(r.Before) || temp.hasDigest(r.After) ||
-		l.before != nil && temp.hash == hashOf(l.before)
+	known := temp.digest == r.Before || temp.digest == r.After || l.before != nil && temp.digest == journal.Digest(l.before)
 	switch {
 	case err != nil:
 		return err
@@ -385,18 +428,23 @@ func (w *Writer) clear(l *leftover, now bool) error {
 		}
 		return w.unlinkFile(s.dir, r.Temp)
 	}
-	_, there, err := w.findVersion(s.dir, s.base)
-	if err == nil && !there {
+	file, err := w.readVersion(s.dir, s.base)
+	if err == nil && file.digest == "" {
 		return w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
-	} else if err != nil {
-		return err
 	}
-	data, err := readAll(fd, temp.stamp.Size, w.maxSize())
+	var st unix.Stat_t
+	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	var data []byte
+	if err == nil {
+		data, err = readAll(fd, st.Size, w.maxSize())
+	}
 	if len(data) == 0 && err == nil && hold == nil {
-		err = w.Vault.checkEmpty(joinPath(s.path, r.Temp), temp.stamp)
+		err = w.Vault.checkEmpty(joinPath(s.path, r.Temp), stampOf(&st))
 	}
 	switch {
-	case errors.Is(err, ErrChanging), err == nil && hashOf(data) != temp.hash:
+	case errors.Is(err, ErrChanging), err == nil && journal.Digest(data) != temp.digest:
 		return errConcurrentSave
 	case errors.Is(err, ErrTooLarge):
 		return w.makeConflictCopy(s, l)
@@ -473,128 +521,4 @@ func (w *Writer) unlinkFile(dir int, name string) error {
 		}
 		return unix.Unlinkat(dir, name, 0)
 	})
-}
-
-// Repair resolves the remains of a crash: pending changes in the journal, and
-// temporary files. A version that is neither the old nor the new one of a
-// change was written by another program. Repair puts that version back or, if
-// there is a newer one, makes it a conflict copy. Changes that cannot be resolved
-// yet are tried again later. No write is made before a successful repair: the
-// first write repairs if necessary.
-//
-// The error is an [ErrRoot], or the context's.
-func (w *Writer) Repair(ctx context.Context) error {
-	_, err := withTimeout(ctx, w.Vault, func(ctx context.Context) (none struct{}, _ error) {
-		w.repair.Lock()
-		defer w.repair.Unlock()
-		return none, w.repairRoot(ctx)
-	})
-	return err
-}
-
-// repairOnce repairs the root unless that is done.
-func (w *Writer) repairOnce(ctx context.Context) error {
-	w.repair.Lock()
-	defer w.repair.Unlock()
-	if w.repaired {
-		return nil
-	}
-	return w.repairRoot(ctx)
-}
-
-func (w *Writer) repairRoot(ctx context.Context) error {
-	found, empty, err := w.findTempFiles(ctx)
-	if err != nil {
-		return err
-	}
-	pending := w.Journal.Pending()
-	if empty && len(pending) > 0 {
-		return rootError(w.Vault.Dir, errEmpty)
-	}
-	w.repaired = true
-	records := append(pending, w.Journal.List(time.Time{}, "", 0)...)
-	for _, r := range records {
-		dir, there := found[r.Temp]
-		done := r.State != journal.StateIntent
-		if done && !there {
-			continue
-		}
-		if there { // its directory may have been renamed
-			delete(found, r.Temp)
-			_, base := cutLast(r.Path)
-			r.Path = joinPath(dir, base)
-		}
-		if err := w.settleNow(&leftover{record: r, decided: done, made: done, recorded: done, crashed: true}); err != nil {
-			w.logger().Warn("cannot resolve an interrupted change, retrying later", "path", r.Path, "err", err)
-		}
-	}
-	for name, dir := range found {
-		path := joinPath(dir, name)
-		if strings.HasSuffix(name, tempSuffix) {
-			w.logger().Warn("a temporary file is of no known change; compare it with the files beside it, then remove it",
-				"path", path)
-		} else if s, err := w.openParent(path); err == nil {
-			w.unlinkFile(s.dir, s.base)
-			s.close()
-		}
-	}
-	return nil
-}
-
-// errEmpty reports a root without any files although changes are pending.
-// Missing files then prove nothing about the changes. Most probably the disk is
-// not mounted.
-var errEmpty = errors.New("empty, but changes of its files are pending; mount the disk, or create a file in the " +
-	"directory")
-
-// findTempFiles returns the directories of drafts and temporary files by name. It
-// reports whether nothing at all is below the root.
-func (w *Writer) findTempFiles(ctx context.Context) (found map[string]string, empty bool, err error) {
-	var root int
-	err = w.Vault.runStep(func() (err error) { root, err = w.Vault.openRoot(); return err })
-	if err != nil {
-		return nil, false, err
-	}
-	defer unix.Close(root)
-	found, empty = map[string]string{}, true
-	for todo := []string{""}; len(todo) > 0; {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
-		}
-		dir := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		var entries []fs.DirEntry
-		err := w.Vault.runStep(func() error {
-			fd, err := openDir(root, dir, unix.O_RDONLY)
-			if err == nil {
-				f := os.NewFile(uintptr(fd), dir)
-				defer f.Close()
-				entries, _ = f.ReadDir(-1)
-			}
-			return err
-		})
-		if isFileLimit(err) {
-			return nil, false, rootError(w.Vault.Dir, err)
-		}
-		// Where a directory cannot be read, the writer could not write either.
-		empty = empty && err == nil && len(entries) == 0
-		for _, e := range entries {
-			name := e.Name()
-			switch {
-			case e.IsDir() && w.Vault.Skips(joinPath(dir, name), true) == "":
-				todo = append(todo, joinPath(dir, name))
-			case !strings.HasPrefix(name, tempPrefix) || !e.Type().IsRegular():
-			case strings.HasSuffix(name, tempSuffix), strings.HasSuffix(name, draftSuffix):
-				found[name] = dir
-			}
-		}
-	}
-	return found, empty, nil
-}
-
-func joinPath(dir, base string) string {
-	if dir == "" {
-		return base
-	}
-	return dir + "/" + base
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -36,8 +36,8 @@ type transaction struct {
 	old      *source   // nil if there is no file
 	data     []byte    // the new content; nil to remove or move the file
 	made     int       // number of created directories
-	draft    fileVersion
 	record   journal.Record
+	renamed  bool      // rename has changed the names
 	external time.Time // when another program last changed the file
 }
 
@@ -60,15 +60,6 @@ type dirEntry struct {
 }
 
 func (s *dirEntry) close() { unix.Close(s.dir) }
-
-// reopen returns a copy to be closed separately, or nil without a free descriptor.
-func (s *dirEntry) reopen() *dirEntry {
-	fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	return &dirEntry{s.path, fd, s.base}
-}
 
 // openParent opens the directory of a file for reading, which syncing requires.
 func (w *Writer) openParent(path string) (*dirEntry, error) {
@@ -98,6 +89,8 @@ type source struct {
 }
 
 func (o *source) close() { unix.Close(o.fd) }
+
+func (o *source) version() fileVersion { return fileVersion{o.Stamp.Inode, journal.DigestOf(o.hash)} }
 
 // read opens and reads the file. If the content may be incomplete, the error is
 // errConcurrentSave; if there is no file, it is fs.ErrNotExist.
@@ -207,20 +200,13 @@ func (t *transaction) commit() (written Written, err error) {
 	}
 	disown := t.recordOwnVersion(path, hash, t.external)
 	err = t.rename()
-	if err == nil {
-		for _, s := range []*dirEntry{t.target, t.entry} {
-			if s != nil && err == nil {
-				err = t.runSyscall("sync directory", func() error { return unix.Fsync(s.dir) })
-			}
-		}
-		if err != nil {
-			err = errors.Join(err, t.undo())
+	for _, s := range []*dirEntry{t.target, t.entry} {
+		if s != nil && err == nil {
+			err = t.runSyscall("sync directory", func() error { return unix.Fsync(s.dir) })
 		}
 	}
-	l := &leftover{entry: t.entry.reopen(), record: t.record, made: err == nil, decided: err == nil, after: t.data}
-	if t.old != nil {
-		l.before = t.old.Data
-	}
+	l := t.leave(err == nil)
+	l.made = err == nil
 	if failure := t.settleNow(l); err != nil && !l.made {
 		disown()
 		if failure != nil {
@@ -234,6 +220,16 @@ func (t *transaction) commit() (written Written, err error) {
 		t.countWrite(t.change.Path)
 	}
 	return Written{ID: t.record.ID, Changed: true}, nil
+}
+
+// leave returns what is left of the attempt, which then owns the open directory.
+func (t *transaction) leave(decided bool) *leftover {
+	l := &leftover{entry: t.entry, record: t.record, decided: decided, failed: t.renamed && !decided, after: t.data}
+	if t.old != nil {
+		l.before = t.old.Data
+	}
+	t.entry = nil
+	return l
 }
 
 func (t *transaction) newRecord(temp string) journal.Record {
@@ -281,8 +277,7 @@ func (t *transaction) prepare() error {
 	if err == nil && recorded == nil {
 		return nil
 	}
-	l := &leftover{entry: t.entry.reopen(), record: t.record, decided: true}
-	if failure := t.settleNow(l); failure != nil {
+	if failure := t.settleNow(t.leave(true)); failure != nil {
 		t.logger().Warn("cannot clean up after a change, retrying later", "path", t.record.Path, "err", failure)
 	}
 	return errors.Join(recorded, err)
@@ -316,9 +311,6 @@ func (t *transaction) writeDraft(name string) error {
 	if err == nil {
 		err = t.runSyscall("sync temporary file", f.Sync)
 	}
-	if err == nil {
-		t.draft, err = readOpenVersion(int(f.Fd()))
-	}
 	return err
 }
 
@@ -351,12 +343,12 @@ func (t *transaction) copyMetadata(fd int) error {
 }
 
 // rename gives the files their new names. On errConcurrentSave another program saved
-// the file, and its version is in place again, or [Writer.resolve] puts it there.
+// the file, and [Writer.resolve] puts its version in place again.
 func (t *transaction) rename() error {
-	s, temp := t.entry, t.record.Temp
+	s, temp, aside := t.entry, t.record.Temp, &dirEntry{dir: t.entry.dir, base: t.record.Temp}
 	switch {
 	case t.target != nil:
-		err := t.displace(t.target, "move", func() error { return renameNew(s.dir, s.base, t.target.dir, t.target.base) })
+		err := t.displace("move", t.target, func() error { return renameNew(s.dir, s.base, t.target.dir, t.target.base) })
 		if errors.Is(err, fs.ErrExist) {
 			return &RefusedError{s.path, fmt.Sprintf("%s already exists; move one of the two files", t.target.path)}
 		}
@@ -366,93 +358,43 @@ func (t *transaction) rename() error {
 		if errors.Is(err, fs.ErrExist) {
 			return errConcurrentSave
 		}
+		t.renamed = err == nil
 		return err
-	}
-	aside := &dirEntry{s.path, s.dir, temp}
-	if t.data == nil {
-		return t.displace(aside, "move aside", func() error { return renameNew(s.dir, s.base, s.dir, temp) })
+	case t.data == nil:
+		return t.displace("move aside", aside, func() error { return renameNew(s.dir, s.base, s.dir, temp) })
 	}
 	err := t.runSyscall("name temporary file", func() error { return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, temp)) })
 	if err != nil {
 		return err
 	}
-	return t.displace(aside, "exchange", func() error { return exchange(s.dir, temp, s.base) })
+	return t.displace("exchange", aside, func() error { return exchange(s.dir, temp, s.base) })
 }
 
-// undo reverts rename.
-func (t *transaction) undo() error {
-	s := t.entry
-	from := &dirEntry{s.path, s.dir, t.record.Temp}
-	to := s
-	name := "put back"
-	switch {
-	case t.target != nil:
-		from, name = t.target, "move back"
-	case t.old == nil:
-		from, to, name = s, from, "undo create"
-	case t.data != nil:
-		return t.putBack(s, t.record.Temp, t.draft)
-	}
-	return t.runSyscall(name, func() error { return renameNew(from.dir, from.base, to.dir, to.base) })
-}
-
-// displace calls do to give the old file the name of target, if the file is still
-// the version read, and reverts this if another program saved the file meanwhile.
-//
-// With a lease, no program can have the file open for writing during the
-// operation. A program about to open the file is blocked; displace detects this
-// before the program continues, and puts back the file that the program is
-// going to write.
-func (t *transaction) displace(target *dirEntry, what string, do func() error) error {
-	hold, err := t.leaseSource(t.old.fd)
-	if err != nil {
+// displace calls do to give the old file the name of target, and verifies that this file is
+// still the version read.
+func (t *transaction) displace(what string, target *dirEntry, do func() error) error {
+	err := t.runSyscall("stat "+t.entry.base, func() error {
+		var st unix.Stat_t
+		err := fstatat(t.entry.dir, t.entry.base, &st)
+		if err == nil && stampOf(&st) != t.old.Stamp {
+			err = errConcurrentSave
+		}
 		return err
+	})
+	if err == nil {
+		err = t.runSyscall(what, func() error { return exchangeError(do()) })
+		t.renamed = err == nil
 	}
-	defer hold.release()
-	now, err := t.readVersion(t.entry.dir, t.entry.base)
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case err != nil || now.stamp != t.old.Stamp || now.hash != t.old.hash || !hold.held():
+	if errors.Is(err, errConcurrentSave) || errors.Is(err, fs.ErrNotExist) { // changed or moved away
 		return errConcurrentSave
-	}
-	err = t.runSyscall(what, func() error { return exchangeError(do()) })
-	if errors.Is(err, fs.ErrNotExist) {
-		return errConcurrentSave // the file was moved away
-	}
-	if err != nil {
+	} else if err != nil {
 		return err
 	}
 	out, err := t.readVersion(target.dir, target.base)
-	if err == nil && out.sameFile(fileVersion{t.old.Stamp, t.old.hash}) && hold.held() {
-		return nil
+	if err == nil && out != t.old.version() {
+		err = errConcurrentSave
 	}
-	// If another program has created a new file meanwhile, that file stays, and
-	// resolve decides about the moved file by its content.
-	err = errors.Join(err, t.undo())
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return errConcurrentSave
-}
-
-// ExchangeLeaseTime bounds the lease during an exchange, which takes about a
-// millisecond. A limit as short as that for reading would force the writer to
-// revert every exchange on an overloaded machine, and make every automatic change wait.
-// Tests set it before they write.
-var ExchangeLeaseTime = 300 * time.Millisecond
-
-// leaseSource takes a read lease on an open file. It returns nil where leases are
-// unavailable, and ErrOpen if a program has the file open for writing.
-func (w *Writer) leaseSource(fd int) (*lease, error) {
-	l, err := w.Vault.leaseFile(fd, ExchangeLeaseTime)
-	if errors.Is(err, errWriter) {
-		return nil, ErrOpen
-	}
-	if err != nil {
-		return nil, nil
-	}
-	return l, nil
+	return err
 }
 
 // exchangeError returns errNoExchange if err means that the file system never
@@ -469,105 +411,58 @@ func exchangeError(err error) error {
 var errNoExchange = errors.New("the file system cannot exchange two files atomically, so a concurrent save could " +
 	"be lost; edit the file yourself, or move the memory to another file system")
 
-// maxPutBacks bounds the exchanges in one call of putBack. Each repetition
-// requires another save at the same instant.
-const maxPutBacks = 100
-
-// putBack exchanges the file named temp, which another program saved, with this
-// writer's version in the file's place. If the exchange replaces a version
-// other than the expected one, another program has saved the file again, and
-// putBack repeats the exchange with the newer version. On success, the file
-// named temp, if any, has an earlier version, and the caller must resolve it.
-func (w *Writer) putBack(s *dirEntry, temp string, ours fileVersion) error {
-	in := ours // the file expected at s.base
-	for range maxPutBacks {
-		// For an unreadable file, the inode is enough.
-		back, err := w.readVersion(s.dir, temp)
-		if errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		err = w.runSyscall("put back", func() error { return exchange(s.dir, temp, s.base) })
-		if errors.Is(err, fs.ErrNotExist) {
-			err = w.runSyscall("put back", func() error { return renameNew(s.dir, temp, s.dir, s.base) })
-			if err == nil {
-				return nil
-			}
-			if errors.Is(err, fs.ErrExist) {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		out, err := w.readVersion(s.dir, temp)
-		if err != nil || out.sameFile(in) {
-			return err
-		}
-		in = back
-	}
-	return fmt.Errorf("put back: %w", errConcurrentSave)
-}
-
-// A fileVersion identifies a file and its content at one moment. The hash is zero if
-// the file is not regular or not readable.
+// A fileVersion identifies a file and its content at one moment.
 type fileVersion struct {
-	stamp memory.Stamp
-	hash  [32]byte
+	inode  uint64
+	digest string // "" if there is no file
 }
 
-func (l fileVersion) sameFile(other fileVersion) bool {
-	return l.stamp.Inode == other.stamp.Inode && l.hash == other.hash
-}
+// unreadable is the digest of a file that is not regular or not readable.
+const unreadable = "unreadable"
 
-func (l fileVersion) hasDigest(digest string) bool {
-	return l.hash != [32]byte{} && journal.DigestOf(l.hash) == digest
-}
-
-// readVersion returns the identity and hash of a file of any size.
-func (w *Writer) readVersion(dir int, base string) (l fileVersion, err error) {
+// readVersion returns the version of a file of any size.
+func (w *Writer) readVersion(dir int, base string) (v fileVersion, err error) {
 	err = w.runSyscall("stat "+base, func() error {
 		var st unix.Stat_t
 		if err := fstatat(dir, base, &st); err != nil {
+			v = fileVersion{}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
 			return err
 		}
-		l.stamp = stampOf(&st)
+		v = fileVersion{st.Ino, unreadable}
 		if st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return nil
 		}
 		fd, err := openAt(dir, base, readOnly)
-		if err == unix.EACCES || err == unix.ELOOP {
+		switch err {
+		case unix.EACCES, unix.ELOOP:
 			return nil
+		case nil:
+			v, err = readOpenVersion(fd)
+			unix.Close(fd)
 		}
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		l, err = readOpenVersion(fd)
 		return err
 	})
-	return l, err
+	return v, err
 }
 
-// readOpenVersion returns the identity and hash of an open file.
+// readOpenVersion returns the version of an open regular file.
 func readOpenVersion(fd int) (fileVersion, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fileVersion{}, err
-	}
-	l := fileVersion{stamp: stampOf(&st)}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return l, nil
 	}
 	hash := sha256.New()
 	buf := make([]byte, min(max(st.Size, 512), 256<<10))
 	for offset := int64(0); ; {
 		n, err := retry(func() (int, error) { return unix.Pread(fd, buf, offset) })
 		if err != nil {
-			return l, err
+			return fileVersion{}, err
 		}
 		if n == 0 {
-			hash.Sum(l.hash[:0])
-			return l, nil
+			return fileVersion{st.Ino, hex.EncodeToString(hash.Sum(nil))}, nil
 		}
 		hash.Write(buf[:n])
 		offset += int64(n)

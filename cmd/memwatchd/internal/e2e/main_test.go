@@ -36,7 +36,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -51,7 +50,6 @@ func TestMain(m *testing.M) {
 		if os.Getenv(patience) != "" || os.Getenv(stopped) != "" {
 			hook.TimeLimit, cli.NamesTimeout = time.Minute, time.Minute
 			mcp.PermittedTimeout, mcp.LastAnswersTimeout = time.Minute, time.Minute
-			vault.ExchangeLeaseTime = 10 * time.Second
 		}
 		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
 			clock.Now = func() time.Time { return time.Now().Add(ahead) }

@@ -1,0 +1,116 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// Repair resolves the remains of a crash: pending changes in the journal, and
+// temporary files. A version that is neither the old nor the new one of a
+// change was written by another program. Repair puts that version back or, if
+// there is a newer one, makes it a conflict copy. Changes that cannot be resolved
+// yet are tried again later. No write is made before a successful repair: the
+// first write repairs if necessary.
+//
+// The error is an [ErrRoot], or the context's.
+func (w *Writer) Repair(ctx context.Context) error {
+	_, err := withTimeout(ctx, w.Vault, func(ctx context.Context) (none struct{}, _ error) {
+		w.repair.Lock()
+		defer w.repair.Unlock()
+		return none, w.repairRoot(ctx)
+	})
+	return err
+}
+
+// repairOnce repairs the root unless that is done.
+func (w *Writer) repairOnce(ctx context.Context) error {
+	w.repair.Lock()
+	defer w.repair.Unlock()
+	if w.repaired {
+		return nil
+	}
+	return w.repairRoot(ctx)
+}
+
+func (w *Writer) repairRoot(ctx context.Context) error {
+	found, empty, err := w.findTempFiles(ctx)
+	if err != nil {
+		return err
+	}
+	pending := w.Journal.Pending()
+	if empty && len(pending) > 0 {
+		return rootError(w.Vault.Dir, errEmpty)
+	}
+	w.repaired = true
+	records := append(pending, w.Journal.List(time.Time{}, "", 0)...)
+	for _, r := range records {
+		dir, there := found[r.Temp]
+		done := r.State != journal.StateIntent
+		if done && !there {
+			continue
+		}
+		if there { // its directory may have been renamed
+			delete(found, r.Temp)
+			_, base := cutLast(r.Path)
+			r.Path = joinPath(dir, base)
+		}
+		if err := w.settleNow(&leftover{record: r, decided: done, made: done, recorded: done, crashed: true}); err != nil {
+			w.logger().Warn("cannot resolve an interrupted change, retrying later", "path", r.Path, "err", err)
+		}
+	}
+	for name, dir := range found {
+		path := joinPath(dir, name)
+		if strings.HasSuffix(name, tempSuffix) {
+			w.logger().Warn("a temporary file is of no known change; compare it with the files beside it, then remove it",
+				"path", path)
+		} else if s, err := w.openParent(path); err == nil {
+			w.unlinkFile(s.dir, s.base)
+			s.close()
+		}
+	}
+	return nil
+}
+
+// errEmpty reports a root without any files although changes are pending.
+// Missing files then prove nothing about the changes. Most probably the disk is
+// not mounted.
+var errEmpty = errors.New("empty, but changes of its files are pending; mount the disk, or create a file in the " +
+	"directory")
+
+// findTempFiles returns the directories of drafts and temporary files by name. It
+// reports whether nothing at all is below the root.
+func (w *Writer) findTempFiles(ctx context.Context) (found map[string]string, empty bool, err error) {
+	found, empty = map[string]string{}, true
+	step := w.Vault.steps.begin()
+	defer func() { w.Vault.steps.end(step) }()
+	root := w.Vault.Dir + "/" // the root may be a symbolic link
+	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		w.Vault.steps.end(step)
+		step = w.Vault.steps.begin()
+		path := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+		dir, base := cutLast(path)
+		empty = empty && path == ""
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && (path == "" || isFileLimit(err)):
+			return rootError(w.Vault.Dir, err)
+		case err != nil, path == "": // where a directory cannot be read, the writer could not write either
+		case e.IsDir():
+			if w.Vault.Skips(path, true) != "" {
+				return fs.SkipDir
+			}
+		case !strings.HasPrefix(base, tempPrefix) || !e.Type().IsRegular():
+		case strings.HasSuffix(base, tempSuffix), strings.HasSuffix(base, draftSuffix):
+			found[base] = dir
+		}
+		return nil
+	})
+	return found, empty, err
+}
