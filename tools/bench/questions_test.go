@@ -4,24 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestWordsOf(t *testing.T) {
-	got := wordsOf("- **Proxy**: don't restart `nginx_main` 的数据库连接了, v2 a")
-	want := []string{"Proxy", "don't", "restart", "nginx_main", "数据", "库连", "v2"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestSpaced(t *testing.T) {
-	if got, want := strings.Join(strings.Fields(spaced("use数据库, 好")), " "), "use 数 数据 据 据库 库 , 好"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
 
 // TestQuizzes checks that each question has an answer, occurs once, and has the
 // number of words in the name of its quiz.
@@ -62,26 +47,5 @@ func TestQuizzes(t *testing.T) {
 	}
 	if diff := cmp.Diff(quizzes, again.quizzes(1, 50)); diff != "" {
 		t.Errorf("the second time, other questions (-first +second):\n%s", diff)
-	}
-}
-
-func TestUniqueWordsAreUnique(t *testing.T) {
-	seen := map[string]bool{}
-	for n := range 100_000 {
-		word := unique(1, n)
-		if seen[word] {
-			t.Fatalf("%s comes twice", word)
-		}
-		seen[word] = true
-	}
-}
-
-func TestQuantile(t *testing.T) {
-	var l latencies
-	for n := range 200 {
-		l = append(l, time.Duration(200-n))
-	}
-	if p50, p99 := l.quantile(50), l.quantile(99); p50 != 101 || p99 != 199 {
-		t.Errorf("p50 %d, p99 %d, want 101 and 199", p50, p99)
 	}
 }

@@ -6,16 +6,6 @@ import (
 	"time"
 )
 
-func TestTable(t *testing.T) {
-	list := table{{"a", "empty", "c"}}
-	list.row("1", "", "é")
-	list.row("22222", "", "3")
-	want := "| a     | c   |\n|-------|-----|\n| 1     | é   |\n| 22222 | 3   |\n"
-	if got := list.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 // TestVerdicts checks that the report contains exactly the missed targets.
 func TestVerdicts(t *testing.T) {
 	fine := func() *result {
@@ -49,32 +39,6 @@ func TestVerdicts(t *testing.T) {
 		worsen(r)
 		if got := missed(r); len(got) != 1 || !strings.Contains(got[0], what) {
 			t.Errorf("%s is missed, and reported are %q", what, got)
-		}
-	}
-}
-
-// TestReportOfNothing checks that a report without results has no summary.
-func TestReportOfNothing(t *testing.T) {
-	got, _ := report(machine{}, nil)
-	if strings.Contains(got, "## Summary") || !strings.HasSuffix(got, method) {
-		t.Errorf("got\n%s", got)
-	}
-}
-
-// TestSummary checks the summary of one tree.
-func TestSummary(t *testing.T) {
-	r := &result{
-		name: "small", census: &census{files: 10, entries: 60, bytes: 1e6}, build: 3 * time.Second, restart: time.Second,
-		rival:   &rivalFigures{Build: time.Second, Took: map[string]latencies{typical: {4 * time.Millisecond}}},
-		quizzes: []quiz{{Name: typical, Like: typical}}, took: map[string]latencies{typical: {2 * time.Millisecond}},
-	}
-	got, _ := report(machine{}, []*result{r})
-	for _, want := range []string{
-		"| small  | 3.00 s      | 2.0 ms                 | 2.0 ms |", "relative to FTS5: 0.50 (small).", "relative to FTS5: 3.00 (small).",
-		"- Targets: 3 of 3 are met.",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
 }

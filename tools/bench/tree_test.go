@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -111,18 +110,4 @@ func TestTextIsLikeNotes(t *testing.T) {
 	}
 	between("entries of the census", float64(c.entries), float64(entries), float64(entries))
 	between("entries that the owner may read", float64(c.private)/float64(entries), 0.8, 0.95)
-}
-
-func TestVocabulary(t *testing.T) {
-	v := newVocabulary(1)
-	if len(v.english) != englishLaw.words || len(v.chinese) != chineseLaw.words {
-		t.Fatalf("%d English and %d Chinese words", len(v.english), len(v.chinese))
-	}
-	seen := map[string]bool{}
-	for _, word := range slices.Concat(v.english, v.chinese, v.function) {
-		if seen[word] || len(word) < 2 && !slices.Contains(v.function, word) {
-			t.Errorf("%q is there twice, or too short", word)
-		}
-		seen[word] = true
-	}
 }

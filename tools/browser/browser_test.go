@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -31,7 +32,7 @@ import (
 
 var (
 	shots  = flag.String("shots", "", "write screenshots of all pages into this directory")
-	memory = flag.String("memory", "", "directory to copy into the memory of TestPages and TestSpeed")
+	memory = flag.String("memory", "", "directory to copy into the memory of TestPages")
 	query  = flag.String("query", "the certificate", "words that TestPages searches for")
 	axe    = flag.String("axe", "", "axe.min.js of axe-core, to check the accessibility of all pages")
 )
@@ -104,7 +105,7 @@ func start(t *testing.T, files map[string]string, flags ...string) *console {
 	for name, text := range files {
 		c.save(name, text)
 	}
-	if *memory != "" && (t.Name() == "TestPages" || t.Name() == "TestSpeed") {
+	if *memory != "" && t.Name() == "TestPages" {
 		if err := os.CopyFS(c.memory, os.DirFS(*memory)); err != nil {
 			t.Fatal(err)
 		}
@@ -325,12 +326,17 @@ func TestTick(t *testing.T) {
 
 // TestReadOnly checks that a console for reading offers no changes.
 func TestReadOnly(t *testing.T) {
-	c := start(t, map[string]string{"memory/2026-02-05.md": example}, "--read-only")
+	files := map[string]string{"memory/2026-02-05.md": example}
+	maps.Copy(files, conflictCopies)
+	c := start(t, files, "--read-only")
 	c.run("todo", "done", "Add an index on reports.created_at")
 	c.open()
 	c.goTo("journal")
 	c.wait(contains(".rows", "2026-02-05.md"))
 	c.wait("![...document.querySelectorAll('button')].some((b) => b.innerText.startsWith('Undo'))")
+	c.goTo("health")
+	c.wait(contains("main .diff", "<b>pears</b>"))
+	c.wait("!document.querySelector('main .rows button')")
 }
 
 // TestViews checks that the view of another caller contains what this caller
@@ -471,47 +477,6 @@ func (c *console) checkAccess(page string) {
 	const run = "axe.run().then((r) => r.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes[0].html}`))"
 	for _, v := range evaluate[[]string](c, run, chromedp.EvalAwaitPromise) {
 		c.Errorf("%s: %s", page, v)
-	}
-}
-
-// TestSpeed measures the time to the first paint, and from a key to the results,
-// with the files of -memory. Of the latter, the page waits for the next key, for the
-// answer, and shows it.
-func TestSpeed(t *testing.T) {
-	if *memory == "" {
-		t.Skip("give -memory DIR")
-	}
-	c := start(t, nil)
-	c.open()
-	c.wait("performance.getEntriesByName('first-contentful-paint').length > 0")
-	t.Logf("first paint after %.0f ms", evaluate[float64](c, "performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-	c.wait("document.querySelector('main [aria-live]').textContent")
-	const press = `new Promise((resolve) => {
-		const input = document.querySelector("input[type=search]");
-		performance.clearResourceTimings();
-		const begin = performance.now();
-		new MutationObserver((_, o) => {
-			o.disconnect();
-			const end = performance.now();
-			const [r] = performance.getEntriesByType("resource").filter((r) => r.name.endsWith("/search") && r.startTime >= begin);
-			resolve([end - begin, r.startTime - begin, r.responseEnd - r.requestStart, end - r.responseEnd]);
-		}).observe(document.querySelector("main [aria-live]"), { childList: true });
-		input.value += %q;
-		input.dispatchEvent(new Event("input", { bubbles: true }));
-	})`
-	took := make([][]float64, 4)
-	for range 5 {
-		for _, key := range "database index" {
-			for i, ms := range evaluate[[]float64](c, fmt.Sprintf(press, string(key)), chromedp.EvalAwaitPromise) {
-				took[i] = append(took[i], ms)
-			}
-		}
-		evaluate[string](c, "document.querySelector('input[type=search]').value = ''")
-	}
-	for i, part := range []string{"all", "delay", "answer", "script"} {
-		slices.Sort(took[i])
-		n := len(took[i])
-		t.Logf("%s of %d keys: %.0f ms at the median, %.0f at nine of ten, %.0f at most", part, n, took[i][n/2], took[i][n*9/10], took[i][n-1])
 	}
 }
 

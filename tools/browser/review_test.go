@@ -79,32 +79,6 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// TestMergeAdditions checks that a copy with additions needs no choice, and that a
-// console for reading shows it without buttons.
-func TestMergeAdditions(t *testing.T) {
-	const copied = "notes/fruit.sync-conflict-20260205-120000-ABCDEFG.md"
-	for _, flags := range [][]string{nil, {"--read-only"}} {
-		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			c := start(t, map[string]string{copied: conflictCopies[copied], "notes/fruit.md": conflictCopies["notes/fruit.md"]}, flags...)
-			c.open()
-			c.goTo("health")
-			c.wait(contains("main .diff", "<b>pears</b>"))
-			if flags != nil {
-				c.wait("!document.querySelector('main .rows button')")
-				return
-			}
-			c.wait("![...document.querySelectorAll('main button')].some((b) => b.innerText.startsWith('Keep'))")
-			c.click("main button", "Merge")
-			c.wait(contains("dialog .diff", "<b>pears</b>"))
-			c.do(chromedp.Click("dialog .primary"))
-			c.wait(contains("#notice", "Merged"))
-			if got := c.load("notes/fruit.md"); got != conflictCopies[copied] || c.load(copied) != "" {
-				t.Errorf("merged:\n%s", got)
-			}
-		})
-	}
-}
-
 // TestLongTerm checks that the capacity of a long-term file is shown, with the
 // entries that leave next, and that these move to the archive and back.
 func TestLongTerm(t *testing.T) {
