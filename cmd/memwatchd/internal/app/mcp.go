@@ -45,10 +45,8 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 				client.Scope.ExternalKey = &externalKey
 			}
 			if term.IsTerminal(cmd.InOrStdin()) {
-				fmt.Fprintln(g.Stderr,
-					term.Wrap("This command is for agents, which start it and send messages of the Model Context "+
-						"Protocol. To add it to the settings of an agent, run memwatchd mcp install. Ctrl-D "+
-						"ends the command.", term.Width(g.Stderr), ""))
+				fmt.Fprintln(g.Stderr, "This command is for agents, which start it and send messages of the Model Context "+
+					"Protocol. To add it to the settings of an agent, run memwatchd mcp install. Ctrl-D ends the command.")
 			}
 			b := &mcp.Bridge{Client: client, ToolSet: profile, Version: build.Version(), Off: !config.Memory.Enabled,
 				Stack: g.Stderr}

@@ -107,7 +107,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if asJSON {
 		stderr.Write(AsJSON(api.Failure{Error: failureOf(err)}))
 	} else {
-		fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
+		fmt.Fprintln(stderr, "memwatchd: "+term.EscapeLine(err.Error()))
 	}
 	if neverFails(root, args) {
 		return 0

@@ -18,8 +18,7 @@ import (
 
 // A Printer shows the texts of answers.
 //
-// On a terminal it wraps lines to the width. To a pipe or a file it writes a form
-// that depends only on the answer: it neither breaks nor cuts lines. The content of an
+// To a pipe or a file it writes a form that depends only on the answer. The content of an
 // answer goes to standard output; hints such as "more results" go to standard error.
 type Printer struct {
 	reader api.Reader
@@ -28,7 +27,7 @@ type Printer struct {
 	w          io.Writer
 	out        strings.Builder // pending text of the answer
 	color      bool
-	width      int      // of the terminal, in columns; 0 for other outputs
+	terminal   bool
 	flags      []string // of the command line, which select the memory
 	memory     *Root    // finds files from the working directory; may be nil
 	remote     bool     // a named daemon answers whose directory is unknown on this machine
@@ -36,18 +35,17 @@ type Printer struct {
 
 	hintWriter io.Writer // destination of hints; nil for none
 	hintColor  bool
-	hintWidth  int             // of that terminal, in columns; 0 for other outputs
 	hints      strings.Builder // pending hints
 }
 
 // NewPrinter returns a printer of answers to w and of hints to aside.
 func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
 	p := &Printer{
-		w: w, color: term.WantsColor(term.Width(w) > 0, noColor), width: term.Width(w),
+		w: w, terminal: term.IsTerminal(w), color: term.WantsColor(term.IsTerminal(w), noColor),
 		reader:     api.Reader{Location: cmp.Or(c.Location, time.Local)},
-		hintWriter: aside, hintColor: term.WantsColor(term.Width(aside) > 0, noColor), hintWidth: term.Width(aside),
+		hintWriter: aside, hintColor: term.WantsColor(term.IsTerminal(aside), noColor),
 	}
-	if p.width > 0 {
+	if p.terminal {
 		p.reader.Audience = api.People
 	}
 	return p
@@ -79,23 +77,17 @@ func (p *Printer) flush() error {
 	return err
 }
 
-// addHint adds a hint about an answer, on lines of its own, unless it is empty. It replaces
+// addHint adds a hint about an answer, on a line of its own, unless it is empty. It replaces
 // names in backquotes by those of the command line.
 func (p *Printer) addHint(as term.Style, format string, args ...any) {
 	text := api.Rename(fmt.Sprintf(format, args...), func(name string) string {
 		return nameOnCommandLine(name, p.flagOf)
 	})
-	text = term.Wrap(term.EscapeLine(nameMemory(text, p.flags)), p.hintWidth, "")
-	if text == "" {
-		return
+	text = term.EscapeLine(nameMemory(text, p.flags))
+	if p.hintColor {
+		text = as.Paint(text)
 	}
-	for line := range strings.Lines(text + "\n") {
-		line = strings.TrimSuffix(line, "\n")
-		if p.hintColor {
-			line = as.Paint(line)
-		}
-		p.hints.WriteString(line + "\n")
-	}
+	p.hints.WriteString(text + api.TextIf(text != "", "\n"))
 }
 
 // flagOf returns the flag of a parameter of the request, or "" if it has none.
@@ -135,7 +127,7 @@ func (p *Printer) printFiles(paths []string) {
 		switch file := p.locate(path); {
 		case path == "" || seen[path]:
 			continue
-		case p.output.null && p.width == 0: // the bytes of the name, for programs
+		case p.output.null && !p.terminal: // the bytes of the name, for programs
 			p.out.WriteString(file + "\x00")
 		case p.output.null:
 			p.out.WriteString(term.EscapeLine(file) + "\x00")
@@ -146,15 +138,13 @@ func (p *Printer) printFiles(paths []string) {
 	}
 }
 
-// placeText returns path:line in the form that terminals and editors open. A place is
-// never cut, because a cut path cannot be opened.
-func (p *Printer) placeText(path string, line int) text {
-	t := plainText(term.AsPath, p.locate(path))
+// formatPlace returns path:line in the form that terminals and editors open.
+func (p *Printer) formatPlace(path string, line int) string {
+	place := p.Style(term.AsPath, term.EscapeLine(p.locate(path)))
 	if line > 0 {
-		t.add(term.AsText, ":")
-		t.add(term.AsLine, fmt.Sprint(line))
+		place += ":" + p.Style(term.AsLine, fmt.Sprint(line))
 	}
-	return t
+	return place
 }
 
 // locate returns the path of a memory file for use on this machine: relative to

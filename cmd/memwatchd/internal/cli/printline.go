@@ -3,10 +3,9 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/rivo/uniseg"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -18,14 +17,8 @@ var styles = [...]term.Style{
 	api.Added: term.AsAdded, api.Removed: term.AsRemoved, api.Changed: term.AsChanged,
 }
 
-const (
-	// indent precedes text that belongs to the line above it.
-	indent = "    "
-	// minTextWidth is the minimum width of folded text, in columns.
-	minTextWidth = 16
-	// rowNames is the width of the names of rows.
-	rowNames = 11
-)
+// rowNames is the width of the names of rows.
+const rowNames = 11
 
 // printLine shows one line of an answer.
 func (p *Printer) printLine(l *api.Line) {
@@ -35,11 +28,10 @@ func (p *Printer) printLine(l *api.Line) {
 	case api.Verbatim:
 		p.out.WriteString(term.EscapeText(l.Text))
 	case api.Block: // unchanged to a pipe, because it goes into prompts
-		if p.width > 0 {
-			p.out.WriteString(term.EscapeText(l.Text))
-		} else {
-			p.out.WriteString(l.Text)
+		if p.terminal {
+			l.Text = term.EscapeText(l.Text)
 		}
+		p.out.WriteString(l.Text)
 	case api.Before, api.After, api.Moved, api.Hunk:
 		p.printDiff(l)
 	case api.Body:
@@ -62,85 +54,63 @@ func (p *Printer) printBody(l api.Line) {
 	}
 }
 
-// printParts shows a line on one row if it fits. Otherwise further rows are indented
-// below the text.
+// printParts shows a line.
 func (p *Printer) printParts(l *api.Line) {
-	before, head, gap := strings.Repeat("  ", l.Depth), term.EscapeLine(l.Head), "  "
-	hanging := 0
-	if head == "" && l.Form != api.Row {
-		hanging = max(len(indent)-len(before), 0)
-	}
+	head := p.Style(styles[l.HeadStyle], term.EscapeLine(l.Head))
 	switch {
 	case l.Form == api.Row:
-		head = p.Style(styles[l.HeadStyle], head) + strings.Repeat(" ", max(rowNames-uniseg.StringWidth(head), 1))
-	case head != "":
-		head = p.Style(styles[l.HeadStyle], head) + " "
+		head += strings.Repeat(" ", max(rowNames-len(l.Head), 1))
+	case l.Head != "":
+		head += " "
 	}
-	var place, rest text
+	place, gap := "", "  "
 	if l.Path != "" {
-		place = p.placeText(l.Path, l.Line)
-		hanging = len(indent)
+		place = p.formatPlace(l.Path, l.Line)
 	}
 	if l.Form == api.Finding {
+		place += ":"
 		gap = " "
-		place.add(term.AsText, ":")
 	}
 	if strings.HasPrefix(l.Text, "-> ") || strings.HasPrefix(l.Text, "<-") {
 		gap = " "
 	}
-	if l.Section != "" {
-		rest.add(term.AsMuted, l.Section+api.TextIf(l.Text != "" || l.Target != "", gap))
-	}
+	rest := p.Style(term.AsMuted, term.EscapeLine(l.Section+api.TextIf(l.Section != "" && l.Text+l.Target != "", gap)))
 	if l.Target != "" {
 		path, heading, cut := strings.Cut(l.Target, "#")
-		rest.add(term.AsText, "-> "+p.locate(path)+api.TextIf(cut, "#")+heading+api.TextIf(l.Text != "", "  "))
+		rest += term.EscapeLine("-> " + p.locate(path) + api.TextIf(cut, "#") + heading + api.TextIf(l.Text != "", "  "))
 		gap = " "
 	}
-	if l.Text != "" {
-		rest.addMarked(styles[l.Style], l.Text, l.Matches)
-	}
+	rest += p.mark(styles[l.Style], l.Text, l.Matches)
 	for _, note := range l.Notes {
 		if l.Form == api.Finding {
 			note = " [" + note + "]"
 		} else if note != "" {
-			note = api.TextIf(rest.s != "", "  ") + note
+			note = api.TextIf(rest != "", "  ") + note
 		}
-		rest.add(term.AsMuted, note)
+		rest += p.Style(term.AsMuted, term.EscapeLine(note))
 	}
-	if p.output.vimgrep && l.Form == api.Finding {
-		p.println(p.paint(place) + fmt.Sprintf("%d:", max(l.Column, 1)) + p.paint(rest))
-		return
+	switch {
+	case p.output.vimgrep && l.Form == api.Finding:
+		gap = fmt.Sprintf("%d:", max(l.Column, 1))
+	case place == "" && rest == "":
+		head, gap = strings.TrimSuffix(head, " "), ""
+	case place == "" || rest == "":
+		gap = ""
 	}
-	whole := len(place.s)
-	if place.s != "" && rest.s != "" {
-		place.add(term.AsText, gap)
-	}
-	place.append(rest)
-	if place.s == "" {
-		p.println(strings.TrimSuffix(before+head, " "))
-		return
-	}
-	p.printHanging(before, head, place, whole, hanging)
+	p.println(strings.Repeat("  ", l.Depth) + head + place + gap + rest)
 }
 
-// printHanging shows a text after an indent and a short head. Continuation rows start
-// in the column of the text, or that many columns after it. The first bytes of the text
-// stay on one row.
-func (p *Printer) printHanging(before, head string, t text, first, hanging int) {
-	p.out.WriteString(before + head)
-	column := len(before) + uniseg.StringWidth(term.StyleSequence().ReplaceAllString(head, ""))
-	if p.width == 0 || column+uniseg.StringWidth(t.s) <= p.width {
-		p.println(p.paint(t))
-		return
-	}
-	column += hanging
-	for i, part := range term.Fold(t.s, first, max(p.width-column, minTextWidth)) {
-		if i > 0 {
-			p.out.WriteString("\n" + strings.Repeat(" ", column))
+// mark returns a text in a style with highlighted matches. The ranges count characters.
+func (p *Printer) mark(as term.Style, s string, ranges [][2]int) string {
+	runes, marked, at := []rune(s), "", 0
+	for _, r := range slices.SortedFunc(slices.Values(ranges), func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) }) {
+		if from, to := max(r[0], at), min(r[1], len(runes)); from < to {
+			marked += p.Style(as, term.EscapeLine(string(runes[at:from])))
+			marked += p.Style(term.AsMatch, term.EscapeLine(string(runes[from:to])))
+			at = to
 		}
-		p.out.WriteString(p.paintText(t, part[0], part[1]))
 	}
-	p.println("")
+	return marked + p.Style(as, term.EscapeLine(string(runes[at:])))
 }
 
 // Differences have the format of git and patch, for use in the memory
@@ -160,7 +130,7 @@ func (p *Printer) printDiff(l *api.Line) {
 		p.println(p.Style(term.AsTitle, "diff --git a/"+term.EscapeLine(l.Path)+" b/"+term.EscapeLine(l.Text)))
 		p.println("rename from " + term.EscapeLine(l.Path) + "\nrename to " + term.EscapeLine(l.Text))
 	case api.Hunk:
-		p.printHunk(l.Text, " "+p.paint(p.placeText(l.Path, l.Line)))
+		p.printHunk(l.Text, " "+p.formatPlace(l.Path, l.Line))
 	}
 }
 
@@ -170,7 +140,7 @@ func (p *Printer) printHunk(diff, place string) {
 	p.println(p.Style(term.AsHunk, term.EscapeLine(head)) + place)
 	for line := range strings.Lines(lines) {
 		line = strings.TrimSuffix(line, "\n")
-		if p.width > 0 || place == "" { // no program reads the difference
+		if p.terminal || place == "" { // no program reads the difference
 			line = cutDiffLine(line)
 		}
 		p.printDiffLine(line)
@@ -223,7 +193,7 @@ func (p *Printer) printDiffLine(line string) {
 		as = term.AsMuted
 	}
 	p.out.WriteString(p.Style(as, term.EscapeText(text)))
-	if dos && p.width == 0 {
+	if dos && !p.terminal {
 		p.out.WriteByte('\r')
 	}
 	p.println("")

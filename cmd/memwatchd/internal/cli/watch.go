@@ -68,7 +68,7 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 		text = string(AsJSON(api.Failure{Error: failureOf(failure)}))
 	case a.g.JSON:
 		text = string(memory.EscapeJSON(raw, false))
-	case p.width > 0:
+	case p.terminal:
 		p.println(p.Style(term.AsMuted, now))
 		if failure != nil {
 			p.printLine(&api.Line{Text: failure.Error(), Style: api.Bad})

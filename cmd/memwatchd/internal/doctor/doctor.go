@@ -124,7 +124,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 				}{list, healthy}))
 			} else {
 				c := cmp.Or(e.config, config.Default())
-				err = printFindings(g.Stdout, term.Width(g.Stdout), cli.NewPrinter(g.Stdout, g.Stderr, c, g.NoColor), list)
+				err = printFindings(g.Stdout, cli.NewPrinter(g.Stdout, g.Stderr, c, g.NoColor), list)
 			}
 			if err == nil && !healthy {
 				err = cli.ErrUnhealthy
@@ -179,7 +179,7 @@ func (e *examination) runInspections() (list findings) {
 }
 
 // printFindings prints findings by group, and their numbers.
-func printFindings(w io.Writer, width int, p *cli.Printer, list findings) error {
+func printFindings(w io.Writer, p *cli.Printer, list findings) error {
 	const indent = "           "
 	styles := map[severity]term.Style{passed: term.AsGood, note: term.AsMuted, warning: term.AsChanged, problem: term.AsBad}
 	var b strings.Builder
@@ -190,9 +190,9 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings) error 
 		}
 		counts[f.Severity]++
 		fmt.Fprintf(&b, "  %s  %s\n", p.Style(styles[f.Severity], fmt.Sprintf("%-7s", f.Severity)),
-			term.Wrap(term.EscapeLine(f.Text), width, indent))
+			term.EscapeLine(f.Text))
 		if f.Advice != "" {
-			fmt.Fprintln(&b, indent+term.Wrap(term.EscapeLine(f.Advice), width, indent))
+			fmt.Fprintln(&b, indent+term.EscapeLine(f.Advice))
 		}
 		if f.Command != "" { // in one line, to be copied
 			fmt.Fprintln(&b, indent+p.Style(term.AsTitle, term.EscapeLine(f.Command)))

@@ -201,19 +201,16 @@ func TestPrint(t *testing.T) {
 	list := findings{
 		{Group: "Daemon", Name: "process", Severity: passed, Text: "process 7 answers"},
 		{Group: "Daemon", Name: "health", Severity: problem,
-			Text:    "the disk is full, and the daemon cannot write files there until there is room again",
-			Advice:  "make room",
-			Command: "rm -r /tmp/a-file-with-a-name-that-is-longer-than-a-line-of-the-terminal"},
+			Text: "the disk is full", Advice: "make room", Command: "rm -r /tmp/a"},
 		{Group: "Files", Name: "check", Severity: note, Text: "a\x1b[31m.md"},
 	}
 	var b bytes.Buffer
-	testkit.Must(t, printFindings(&b, 60, new(cli.Printer), list))
+	testkit.Must(t, printFindings(&b, new(cli.Printer), list))
 	want := `Daemon
   ok       process 7 answers
-  problem  the disk is full, and the daemon cannot write
-           files there until there is room again
+  problem  the disk is full
            make room
-           rm -r /tmp/a-file-with-a-name-that-is-longer-than-a-line-of-the-terminal
+           rm -r /tmp/a
 
 Files
   note     a\x1b[31m.md

@@ -1,13 +1,8 @@
-// Package term formats text for terminals: it escapes control characters,
-// measures, wraps and shortens text in columns, colors text, shows progress,
-// and quotes words for shells.
+// Package term formats text for terminals: it escapes control characters, colors text,
+// shows progress, and quotes words for shells.
 package term
 
-import (
-	"os"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-)
+import "os"
 
 // A Style is the meaning of a piece of text, as the parameters of a terminal
 // escape sequence. The codes are attributes and the original colors that every
@@ -37,9 +32,6 @@ func (s Style) Paint(text string) string {
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
-
-// StyleSequence returns the expression that matches the escape sequences that Paint writes. They have no width.
-var StyleSequence = lazyregexp.New("\x1b\\[[0-9;]*m")
 
 // WantsColor reports whether to color the output: never with a flag or
 // NO_COLOR, always with CLICOLOR_FORCE or FORCE_COLOR, otherwise on terminals
