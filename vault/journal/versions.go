@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/internal/state"
@@ -119,10 +120,18 @@ func (s *versionStore) encode(name string, content []byte, near string) encodedV
 	return encodeAs(name, "", nil, content)
 }
 
+// compressors contains unused compressors. Each has a megabyte of buffers.
+var compressors = sync.Pool{New: func() any {
+	w, _ := flate.NewWriter(nil, flate.BestSpeed)
+	return w
+}}
+
 func encodeAs(name, baseName string, base, content []byte) encodedVersion {
 	sum := sha256.Sum256(content)
 	b := bytes.NewBuffer(sum[:])
-	w, _ := flate.NewWriter(b, flate.BestSpeed)
+	w := compressors.Get().(*flate.Writer)
+	defer compressors.Put(w)
+	w.Reset(b)
 	var runs []byte
 	a, lines := diff.SplitLines(base), diff.SplitLines(content)
 	at, next := 0, 0 // offsets in base and content
