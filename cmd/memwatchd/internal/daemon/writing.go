@@ -115,7 +115,12 @@ func (d *daemon) runWriteJobs(ctx context.Context) error {
 	group.Go(func() error { return d.runWriter(ctx) })
 	group.Go(func() error { return d.runPruning(ctx) })
 	if d.pipeline.history != nil {
-		group.Go(func() error { return d.pipeline.history.run(ctx) })
+		group.Go(func() error {
+			if err := d.awaitKnown(ctx); err != nil {
+				return err
+			}
+			return d.pipeline.history.run(ctx)
+		})
 	}
 	group.Go(func() error { return d.runTodos(ctx) })
 	group.Go(func() error { return d.runMaintenance(ctx) })
