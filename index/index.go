@@ -59,7 +59,7 @@ type Index struct {
 	completeness completeness // whether the table holds every file
 	revision     uint64       // number of changes
 
-	builders chan *builder // spare builder, which keeps its cache of stems
+	builders chan *builder // spare builders, which keep their caches of stems
 }
 
 // An Update is the current state of one file.

@@ -26,7 +26,7 @@ func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable(), builders: make(chan *builder, 1)}
+	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable(), builders: make(chan *builder, buildWorkers)}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()

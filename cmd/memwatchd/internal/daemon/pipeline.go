@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -32,7 +33,7 @@ const (
 	// a small machine with two processors, and each holds a file.
 	parsers = 2
 	// A batch goes to the index when it has batchFiles files or weighs
-	// batchWeight bytes: large enough to be quick, and small enough that two
+	// batchWeight bytes: large enough to be quick, and small enough that three
 	// batches, which a first build holds at a time, need little memory.
 	batchFiles  = 256
 	batchWeight = 8 << 20
@@ -137,30 +138,28 @@ func (p *pipeline) listCommits(path string, changed int) {
 }
 
 // applyPaths examines paths and makes the index match. It reports whether one of
-// them is gone. It examines a batch while it applies the one before.
+// them is gone. It examines a batch while it applies up to two before: the index reads the
+// words of one and writes the other.
 func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
 	err error) {
-	paths = p.copies.withCopies(paths)
-	results, err := p.examineBatch(ctx, paths, why)
-	for err == nil && len(results) > 0 {
+	group, applying := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	for paths = p.copies.withCopies(paths); len(paths) > 0 && err == nil; {
+		var results []scanResult
+		results, err = p.examineBatch(applying, paths, why)
 		paths = paths[len(results):]
-		var next []scanResult
-		var group errgroup.Group
-		group.Go(func() (err error) {
-			next, err = p.examineBatch(ctx, paths, why)
-			return err
-		})
-		err = errors.Join(p.applyResults(ctx, results, why), group.Wait())
-		p.applied.Add(int64(len(results)))
 		for _, l := range results {
 			if l.retry {
 				retry = append(retry, l.update.Path)
 			}
 			gone = gone || l.deleted
 		}
-		results = next
+		group.Go(func() error {
+			defer p.applied.Add(int64(len(results)))
+			return p.applyResults(applying, results, why)
+		})
 	}
-	return retry, gone, err
+	return retry, gone, cmp.Or(group.Wait(), err)
 }
 
 // applyResults makes the index match the results of a batch.
