@@ -78,6 +78,10 @@ const (
 	// saveDelay is the least time between two writes to disk. Batches that arrive in
 	// this time are written together.
 	saveDelay = 200 * time.Millisecond
+	// buildDelay and buildUnsaved are the time and the number of batches after which a part
+	// of a first build is written.
+	buildDelay   = time.Minute
+	buildUnsaved = 64
 	// saveLimit bounds the time in which a batch must reach the disk.
 	saveLimit = 10 * time.Second
 	// maxUnsaved bounds the batches that are not on disk while writing fails. Each is
@@ -264,7 +268,7 @@ func init() {
 			switch e.Kind {
 			case scorch.EventKindPersisterProgress:
 				s.(*store).recordSuccess("persister")
-				s.(*store).wait(saveDelay, s.(*store).hurry)
+				s.(*store).wait(s.(*store).delay(), s.(*store).hurry)
 			case scorch.EventKindMergerProgress:
 				s.(*store).recordSuccess("merger")
 			}
@@ -312,6 +316,17 @@ func (s *store) recordSuccess(source string) {
 	}
 }
 
+// delay returns the least time between two writes to disk. Parts of a first build are
+// merged at its end, so it is written in few.
+func (s *store) delay() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fresh {
+		return buildDelay
+	}
+	return saveDelay
+}
+
 // wait waits for a time, until hurry receives, or until the store closes.
 func (s *store) wait(pause time.Duration, hurry <-chan struct{}) {
 	select {
@@ -356,6 +371,9 @@ func (s *store) apply(b *bleve.Batch) error {
 	s.mu.Lock()
 	s.unsaved++
 	full := len(s.failures) > 0 && s.unsaved > maxUnsaved
+	if s.unsaved%buildUnsaved == 0 {
+		s.wake()
+	}
 	s.mu.Unlock()
 	if full {
 		return fmt.Errorf("%w: %d changes are not on disk: %w", errUnsaved, maxUnsaved, s.failure())
