@@ -131,10 +131,13 @@ func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bo
 	}
 }
 
-// awaitWhole waits until the index is built.
+// awaitWhole waits until the index is built. Status, which takes time, is not asked before.
 func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (api.Status, time.Duration, error) {
 	var s api.Status
 	took, err := d.until(ctx, start, func() (bool, error) {
+		if err := d.sync(ctx); err != nil {
+			return false, err
+		}
 		a, err := client.Call(ctx, &d.client, api.StatusRequest{})
 		if err != nil {
 			return false, err
