@@ -30,8 +30,9 @@ var cardIssuers = lazyregexp.New(`^(?:` +
 	`|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{12}` + // Maestro
 	`)$`)
 
-// cardGroups are the usual groups of digits.
-var cardGroups = [][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 3, 3, 3}, {6, 13}}
+// cardForm matches digits without separators or in the usual groups.
+var cardForm = lazyregexp.New(`^(?:\d{13,19}|\d{4}(?: \d{4}){3}(?: \d{3})?|\d{4}(?:-\d{4}){3}(?:-\d{3})?|` +
+	`\d{4} (?:\d{6} \d{4,5}|\d{3} \d{3} \d{3})|\d{4}-(?:\d{6}-\d{4,5}|\d{3}-\d{3}-\d{3})|\d{6}[ -]\d{13})`)
 
 // cardWord matches a name directly in front of a card number.
 var cardWord = lazyregexp.New(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
@@ -65,38 +66,19 @@ func isDigit(c byte) bool { return c-'0' < 10 }
 
 // cardEnd returns the end of the card number at an offset, or 0.
 func cardEnd(text string, at, to int) int {
-	if !startsNumber(text, at) {
+	if text[at] < '2' || text[at] > '6' || !startsNumber(text, at) { // no issuer has others
 		return 0
 	}
-	n := at
-	for n < to && isDigit(text[n]) {
-		n++
-	}
-	if size := n - at; size >= minCard {
-		// A Visa number of 19 digits is rarer than an id of 19 digits.
-		id := size == maxCard && text[at] == '4'
-		if size <= maxCard && !id && n == to && endsNumber(text, n) && isCard(text[at:n]) {
-			return n
-		}
+	number := cardForm().FindString(text[at:to])
+	end := at + len(number)
+	grouped := strings.ContainsAny(number, " -")
+	switch {
+	case number == "", !endsNumber(text, end), !grouped && end < to, !isCard(number):
 		return 0
+	case !grouped && len(number) == maxCard && number[0] == '4':
+		return 0 // rarer than an id of 19 digits
 	}
-	for _, groups := range cardGroups {
-		end, ok := at, n < to
-		for i, size := range groups {
-			if i > 0 {
-				ok = ok && end < to && text[end] == text[n]
-				end++
-			}
-			for range size {
-				ok = ok && end < to && isDigit(text[end])
-				end++
-			}
-		}
-		if ok && (end == to || !isDigit(text[end])) && endsNumber(text, end) && isCard(text[at:end]) {
-			return end
-		}
-	}
-	return 0
+	return end
 }
 
 // startsNumber reports whether the digits at an offset do not continue a name,

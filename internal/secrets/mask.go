@@ -41,7 +41,7 @@ func Mask(source []byte) []byte {
 func Version() string {
 	h := fnv.New64a()
 	fmt.Fprintln(h, "passwords 2", passwordCode(), passwordName(), connection(), nextField(),
-		clauseEnd(), numberEnd(), prosePhrase(), cardIssuers(), cardGroups)
+		clauseEnd(), numberEnd(), prosePhrase(), cardIssuers(), cardForm())
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}
