@@ -9,16 +9,12 @@
 package ntfy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +26,7 @@ const (
 	// broken. The server sends a keepalive every 45 seconds.
 	idleTimeout = 2 * time.Minute
 
-	// After a failure the delay starts at soonest and doubles up to latest. A
+	// After a failure the delay starts at minDelay and doubles up to maxDelay. A
 	// message or a keepalive resets it.
 	minDelay, maxDelay = time.Second, 5 * time.Minute
 	// maxServerDelay bounds the delay that a server can request.
@@ -50,7 +46,7 @@ type Subscriber struct {
 	Handle func(context.Context, Message) error
 	Path   string // of the state file with the position for the next start
 
-	Transport http.RoundTripper // nil for its own transport, with the proxies of the environment
+	Transport http.RoundTripper // nil for the default one, with the proxies of the environment
 	Logger    *slog.Logger      // never receives the text of messages
 
 	mu     sync.Mutex
@@ -83,22 +79,6 @@ func (s *Subscriber) updateStatus(f func(*Status)) {
 // letters and digits.
 var topicRE = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
-// CheckServer returns an error if a URL is not a valid server URL. It requires
-// https, except for this machine, because requests, including the token, would
-// otherwise be sent in the clear.
-func CheckServer(server string) error {
-	u, err := url.Parse(server)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is not a URL", server)
-	case u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%q is not a URL such as https://ntfy.sh", server)
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
-		return nil
-	}
-	return fmt.Errorf("%s: use https, or http for a server on this machine", server)
-}
-
 // CheckTopic returns an error if a text is not a valid topic name.
 func CheckTopic(topic string) error {
 	if !topicRE().MatchString(topic) {
@@ -107,32 +87,20 @@ func CheckTopic(topic string) error {
 	return nil
 }
 
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
-}
-
 // Run subscribes until the context ends, and returns the error of the context.
 // It retries after all other errors.
 func (s *Subscriber) Run(ctx context.Context) error {
 	defer s.updateStatus(func(st *Status) { st.Connected = false })
-	transport := s.Transport
-	if transport == nil {
-		ownTransport := http.DefaultTransport.(*http.Transport).Clone()
-		defer ownTransport.CloseIdleConnections()
-		transport = ownTransport
-	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
+	client := &http.Client{Transport: s.Transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
 		return fmt.Errorf("server redirects to %s: set capture.ntfy.server to that host", req.URL.Host)
 	}}
 	at := s.loadPosition()
-	var wait backoff
-	for ctx.Err() == nil {
-		err := s.processConnection(ctx, client, at, &wait)
+	for failures := 0; ctx.Err() == nil; failures++ {
+		err := s.processConnection(ctx, client, at, &failures)
 		if ctx.Err() != nil {
 			break
 		}
-		delay := wait.nextDelay()
+		delay := retryDelay(failures)
 		if refused, ok := errors.AsType[*responseError](err); ok {
 			delay = max(delay, min(refused.retryAfter, maxServerDelay))
 		}
@@ -143,17 +111,12 @@ func (s *Subscriber) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// backoff computes the delays between attempts.
-type backoff struct{ last time.Duration }
-
-// nextDelay returns a random delay of at least half the present maximum, so that
-// clients do not all reconnect at the same moment.
-func (b *backoff) nextDelay() time.Duration {
-	b.last = min(cmp.Or(2*b.last, minDelay), maxDelay)
-	return b.last/2 + rand.N(b.last/2)
+// retryDelay returns a random delay of at least half the maximum after some failures, so
+// that clients do not all reconnect at the same moment.
+func retryDelay(failures int) time.Duration {
+	most := min(minDelay<<min(failures, 16), maxDelay)
+	return most/2 + rand.N(most/2)
 }
-
-func (b *backoff) reset() { b.last = 0 }
 
 // waitDelay waits for d or until the context ends.
 func waitDelay(ctx context.Context, d time.Duration) {
@@ -170,13 +133,12 @@ func (s *Subscriber) handleMessage(ctx context.Context, at *position, m Message)
 	if at.isHandled(m) {
 		return
 	}
-	var wait backoff
-	for ctx.Err() == nil {
+	for failures := 0; ctx.Err() == nil; failures++ {
 		err := s.Handle(ctx, m)
 		if err == nil {
 			break
 		}
-		delay := wait.nextDelay()
+		delay := retryDelay(failures)
 		s.updateStatus(func(st *Status) { st.Problem = "cannot save a message: " + err.Error() })
 		s.Logger.Warn("cannot save a message", "id", m.ID, "err", err, "again", delay.Round(time.Second))
 		waitDelay(ctx, delay)

@@ -15,10 +15,8 @@ import (
 	"github.com/memwatchd/memwatchd/internal/outbound"
 )
 
-const (
-	maxLine         = 64 << 10 // bytes; by default a message has at most 4 KiB
-	maxInvalidLines = 20       // invalid lines per connection
-)
+// maxLine bounds a line in bytes. By default, a message has at most 4 KiB.
+const maxLine = 64 << 10
 
 var (
 	errIdle   = errors.New("no data from the server")
@@ -41,7 +39,7 @@ func (e *responseError) Error() string {
 
 // processConnection processes the events of one connection and returns the error that
 // ended it.
-func (s *Subscriber) processConnection(ctx context.Context, client *http.Client, at *position, wait *backoff) error {
+func (s *Subscriber) processConnection(ctx context.Context, client *http.Client, at *position, failures *int) error {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := time.AfterFunc(idleTimeout, func() { cancel(errIdle) })
@@ -49,7 +47,7 @@ func (s *Subscriber) processConnection(ctx context.Context, client *http.Client,
 	res, err := s.openStream(alive, client, at)
 	if err == nil {
 		defer res.Body.Close()
-		err = s.readEvents(ctx, res.Body, at, wait, watch)
+		err = s.readEvents(ctx, res.Body, at, failures, watch)
 	}
 	if cause := context.Cause(alive); cause != nil && ctx.Err() == nil {
 		return cause
@@ -96,13 +94,12 @@ func stripURL(err error) error {
 	return err
 }
 
-// readEvents processes the events of a stream until an error. It returns an error if
-// the stream contains too many invalid lines.
-func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *position, wait *backoff,
+// readEvents processes the events of a stream until an error. It returns an error if the
+// first line is invalid, and skips further invalid lines.
+func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *position, failures *int,
 	watch *time.Timer) error {
 	r := bufio.NewReaderSize(body, maxLine)
-	garbage := 0
-	for {
+	for opened := false; ; {
 		line, err := readLine(r)
 		if err == nil && len(line) == 0 {
 			continue
@@ -112,13 +109,13 @@ func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *positio
 			e, err = parseEvent(line)
 		}
 		if err != nil {
-			garbage++
-			if garbage > maxInvalidLines || !errors.Is(err, errInvalidLine) {
+			if !opened || !errors.Is(err, errInvalidLine) {
 				return err
 			}
 			s.Logger.Warn("invalid line in the topic stream, skipped", "bytes", len(line))
 			continue
 		}
+		opened = true
 		watch.Stop() // the time of the handler does not count as silence
 		switch e.Kind {
 		case "open":
@@ -128,9 +125,9 @@ func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *positio
 				s.savePosition(at)
 			}
 		case "keepalive":
-			wait.reset()
+			*failures = 0
 		case "message":
-			wait.reset()
+			*failures = 0
 			if e.Topic == s.Topic {
 				s.handleMessage(ctx, at, e.Message)
 			}

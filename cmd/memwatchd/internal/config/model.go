@@ -120,8 +120,14 @@ func (c *Config) finishTopic() error {
 	if err := ntfy.CheckTopic(n.Topic); err != nil {
 		return fmt.Errorf("capture.ntfy.topic: %w", err)
 	}
-	if err := ntfy.CheckServer(n.Server); err != nil {
-		return fmt.Errorf("capture.ntfy.server: %w", err)
+	u, err := finishURL("capture.ntfy.server", &n.Server, "https://ntfy.sh", "capture.ntfy.token_file")
+	switch {
+	case err != nil:
+		return err
+	case u.Path != "":
+		return fmt.Errorf("capture.ntfy.server: remove the path from %s", n.Server)
+	case IsExposed(u): // the token, too
+		return fmt.Errorf("capture.ntfy.server: %s: use https, or http for a server on this machine", n.Server)
 	}
 	return finishPath("capture.ntfy.token_file", &n.TokenFile)
 }
