@@ -164,9 +164,9 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	if err := dec.Decode(field.Addr().Interface()); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			if t.Field != "" {
-				return Errorf(Invalid, "%s: %s: got %s, want %s", p.Name, t.Field, t.Value, jsonType(t.Type))
+				return Errorf(Invalid, "%s: %s: got %s, want %s", p.Name, t.Field, t.Value, typeName(t.Type))
 			}
-			return Errorf(Invalid, "%s: got %s, want %s", p.Name, t.Value, p.typeName())
+			return Errorf(Invalid, "%s: got %s, want %s", p.Name, t.Value, typeName(p.typ))
 		}
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return Errorf(Invalid, "%s: invalid JSON: %v", p.Name, syntaxError(err))
@@ -186,28 +186,23 @@ func wholeNumber(raw json.RawMessage) json.RawMessage {
 	return strconv.AppendInt(nil, int64(f), 10)
 }
 
-func (p *Param) typeName() string {
-	switch kind := p.Kind(); kind {
-	case "strings":
-		return "list of strings"
-	case "object":
-		return "JSON object"
-	default:
-		return kind
-	}
-}
-
-// jsonType returns the name of the JSON type of a field of an object.
-func jsonType(t reflect.Type) string {
+// typeName returns the name of a type of JSON in errors.
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
+	case reflect.Pointer:
+		return typeName(t.Elem())
 	case reflect.Struct, reflect.Map:
 		return "JSON object"
 	case reflect.Slice:
-		return "list"
+		return "list of " + typeName(t.Elem()) + "s"
 	case reflect.Bool:
 		return "boolean"
+	case reflect.Int:
+		return "integer"
+	case reflect.Float64:
+		return "number"
 	}
-	return t.Kind().String()
+	return "string"
 }
 
 // MaxValues bounds the length of a list, because each value costs a search.
@@ -392,17 +387,17 @@ func (p *Param) ClientDefault() string { return cmp.Or(p.Preset, p.Default) }
 // Type returns the type of the parameter's field.
 func (p *Param) Type() reflect.Type { return p.typ }
 
-// DefaultValue returns the [Param.ClientDefault] as a value of the parameter's
-// type, or nil without a default.
+// DefaultValue returns the [Param.ClientDefault] as a value for JSON, or nil without a
+// default.
 func (p *Param) DefaultValue() any {
-	if p.ClientDefault() == "" {
+	switch text := p.ClientDefault(); {
+	case text == "":
 		return nil
+	case p.Kind() == "string":
+		return text
+	default:
+		return json.RawMessage(text)
 	}
-	req := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: p.typ}})).Elem()
-	q := *p
-	q.index, q.Default = []int{0}, p.ClientDefault()
-	q.setDefault(req)
-	return req.Field(0).Interface()
 }
 
 // NearestName returns the name most similar to the typed one, or "" if none is
@@ -426,30 +421,25 @@ func NearestName(typed string, names []string) string {
 	return best
 }
 
-// editDistance returns the number of single bytes to insert, delete, replace or
-// swap with their neighbour that turns a into b.
+// editDistance returns the number of single bytes to insert, delete or replace that turns
+// a into b.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b)) // names of this length are not typed by hand
 	}
-	var before, last []int
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		before, last = last, row
-		row = make([]int, len(b)+1)
+		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
 		}
 	}
 	return row[len(b)]

@@ -161,7 +161,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		}
 	case "journal":
 		c.Flags().BoolVar(&g.oneline, "oneline", false, "show one line for each change")
-		RejectTogether(c, "oneline", "json")
+		for _, name := range []string{"json", "files", "format"} {
+			RejectTogether(c, "oneline", name)
+		}
 	}
 	addOutputFlags(c, form.Words, &g.output)
 	if form.Example != "" {
@@ -411,10 +413,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
 	out.flags = memoryWords(cmd)
-	if g.oneline && (g.JSON || g.output.files || g.output.format != "") {
-		return nil, Usagef("--oneline excludes --json, --files and --format")
-	}
-	if err := g.output.check(g.JSON, out.locate); err != nil {
+	if err := g.output.parse(out.locate); err != nil {
 		return nil, err
 	}
 	out.output, out.reader.Request, out.reader.OneLine = g.output, req, g.oneline

@@ -4,12 +4,10 @@ import (
 	"context"
 	"embed"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -58,7 +56,6 @@ func completeGlobals(root *cobra.Command, g *Globals) {
 		"config":  cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		"dir":     cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"socket":  cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
-		"name":    completeMemoryNames,
 		"subject": func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return g.requestNames(cmd, nil, "subject", typed)
 		},
@@ -76,15 +73,6 @@ func CompleteWords(words ...string) cobra.CompletionFunc {
 		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) }),
 			noFiles
 	}
-}
-
-// completeMemoryNames completes the names of memories that have a configuration file.
-func completeMemoryNames(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-	files, _ := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml"))
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), ".yaml"))
-	}
-	return names, noFiles
 }
 
 func completeArguments(op *api.Operation, form *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {

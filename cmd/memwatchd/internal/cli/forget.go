@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -54,34 +53,31 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 			ours = append(ours, e.ID)
 		}
 	}
-	refused := yes && (len(ours) < len(all) || len(all) > maxUnchosen || list.Total > len(list.Entries))
 	if !a.g.JSON || !yes {
 		if err := a.printResponse(raw); err != nil {
 			return err
 		}
 	}
 	ids := all
-	switch interactive := term.IsTerminal(cmd.InOrStdin()) && !a.g.JSON; {
-	case list.Disabled:
+	switch onTerminal := term.IsTerminal(cmd.InOrStdin()) && !a.g.JSON; {
+	case list.Disabled, !yes && list.Total > 0 && len(all) == 0: // nothing that can be removed from here
 		return nil
-	case !yes && list.Total > 0 && len(all) == 0:
-		return nil // nothing that can be removed from here
-	case refused && len(ours) < len(all):
-		return fmt.Errorf("nothing was removed, because memwatchd did not write %s; %s",
-			api.Plural(len(all)-len(ours), "entry"), chooseByID(cmd, all, ours, list.Token))
-	case refused:
-		return fmt.Errorf("nothing was removed, because --yes removes at most %s; %s", api.Plural(maxUnchosen, "entry"),
-			chooseByID(cmd, all, ours, list.Token))
-	case !yes && !interactive:
-		if list.Total == 0 || a.g.JSON { // in JSON, the answer contains what a removal needs
-			return nil
+	case !yes && !onTerminal && (list.Total == 0 || a.g.JSON): // in JSON, the answer contains what a removal needs
+		return nil
+	case yes && (len(ours) < len(all) || len(all) > maxUnchosen || list.Total > len(list.Entries)), !yes && !onTerminal:
+		reason := api.TextIf(yes, fmt.Sprintf(", because --yes removes at most %d entries, and only what memwatchd wrote", maxUnchosen))
+		advice, further := api.Plural(len(all), "entry"), ""
+		if 0 < len(ours) && len(ours) < len(all) {
+			advice, further, ids = "only what memwatchd wrote", "; add --ids of other entries to remove these too", ours
 		}
-		return fmt.Errorf("nothing was removed; %s", chooseByID(cmd, all, ours, list.Token))
-	case !yes && list.Total == 0:
+		return fmt.Errorf("nothing was removed%s; to remove %s, run %s%s", reason, advice,
+			removalCommand(cmd, ids, list.Token), further)
+	case yes:
+	case list.Total == 0:
 		if !confirm(cmd, "Permanently remove the text from the journal?") {
 			return nil
 		}
-	case !yes:
+	default:
 		ids, err = chooseEntries(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), all)
 		if err != nil || len(ids) == 0 {
 			return err
@@ -98,67 +94,36 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 	return answerError(a.op, raw)
 }
 
-// chooseByID returns the advice to remove entries by their ids: those that memwatchd wrote, if
-// others are listed too.
-func chooseByID(cmd *cobra.Command, all, ours []string, token string) string {
-	if len(ours) == 0 || len(ours) == len(all) {
-		return fmt.Sprintf("to remove %s, run %s", api.Plural(len(all), "entry"), removalCommand(cmd, all, token))
-	}
-	return fmt.Sprintf("to remove only what memwatchd wrote, run %s; add --ids of other entries to remove these too",
-		removalCommand(cmd, ours, token))
-}
-
 // chooseEntries lets the user choose entries by their numbers, and returns their ids.
 func chooseEntries(ctx context.Context, in io.Reader, out io.Writer, ids []string) ([]string, error) {
 	lines := bufio.NewReader(in)
 	for {
-		fmt.Fprint(out, "Permanently remove from files, archive, journal and index (1,3-5, all; empty: none): ")
+		fmt.Fprint(out, "Permanently remove from files, archive, journal and index (numbers, or all; empty: none): ")
 		line, err := ReadAnswer(ctx, lines)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		chosen, bad := parseChoice(line, len(ids))
-		if bad == "" {
-			var list []string
-			for _, n := range chosen {
-				list = append(list, ids[n-1])
-			}
-			return list, nil
+		if strings.TrimSpace(line) == "all" {
+			return ids, nil
 		}
-		fmt.Fprintf(out, "%q is not a number or a range from 1 to %d\n", bad, len(ids))
+		var chosen []string
+		bad := ""
+		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '，' || unicode.IsSpace(r) }) {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 1 || n > len(ids) {
+				bad = word
+				break
+			}
+			chosen = append(chosen, ids[n-1])
+		}
+		if bad == "" {
+			return chosen, nil
+		}
+		fmt.Fprintf(out, "%q is not a number from 1 to %d\n", bad, len(ids))
 		if err != nil {
 			return nil, nil
 		}
 	}
-}
-
-// parseChoice returns the chosen numbers from 1 to n, each once, or the first invalid part.
-// A no, as for other questions, chooses none.
-func parseChoice(line string, n int) (chosen []int, bad string) {
-	words := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '，' || unicode.IsSpace(r) })
-	if len(words) == 1 && slices.Contains([]string{"n", "no", "none"}, strings.ToLower(words[0])) {
-		return nil, ""
-	}
-	for _, word := range words {
-		first, last, isRange := strings.Cut(word, "-")
-		if !isRange {
-			last = first
-		}
-		if strings.EqualFold(word, "all") {
-			first, last = "1", strconv.Itoa(n)
-		}
-		from, err1 := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err1 != nil || err2 != nil || from < 1 || to < from || to > n {
-			return nil, word
-		}
-		for i := from; i <= to; i++ {
-			if !slices.Contains(chosen, i) {
-				chosen = append(chosen, i)
-			}
-		}
-	}
-	return chosen, ""
 }
 
 // removalCommand returns the command that removes listed entries of the memory and the

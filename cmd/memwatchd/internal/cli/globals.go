@@ -62,24 +62,23 @@ func RejectGlobals(parent *cobra.Command) {
 	}
 }
 
-// RejectTogether makes a command reject two flags of which one has no effect beside
-// the other. Boolean flags that are false are not set.
-func RejectTogether(cmd *cobra.Command, a, b string) {
+// RejectTogether makes a command reject two of several flags, of which one has no effect
+// beside another. Boolean flags that are false are not set.
+func RejectTogether(cmd *cobra.Command, flags ...string) {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if isSet(cmd, a) && isSet(cmd, b) {
-			return Usagef("%s: --%s has no effect with --%s: omit one of them", cmd.CommandPath(), a, b)
-		}
-		if before != nil {
+		set := slices.DeleteFunc(slices.Clone(flags), func(name string) bool {
+			f := cmd.Flags().Lookup(name)
+			return f == nil || !f.Changed || f.Value.String() == "false"
+		})
+		switch {
+		case len(set) > 1:
+			return Usagef("%s: --%s has no effect with --%s: omit one of them", cmd.CommandPath(), set[0], set[1])
+		case before != nil:
 			return before(cmd, args)
 		}
 		return nil
 	}
-}
-
-func isSet(cmd *cobra.Command, name string) bool {
-	f := cmd.Flags().Lookup(name)
-	return f != nil && f.Changed && f.Value.String() != "false"
 }
 
 // A rejectedFlag takes the place of a global flag on a command on which that has no

@@ -67,19 +67,6 @@ func newHelp(all *bool) *cobra.Command {
 			about.InitDefaultVersionFlag()
 			return about.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string,
-			_ cobra.ShellCompDirective) {
-			about, rest, _ := cmd.Root().Find(args)
-			if len(rest) > 0 {
-				return nil, noFiles
-			}
-			for _, c := range about.Commands() {
-				if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) {
-					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
-				}
-			}
-			return names, noFiles
-		},
 	}
 	c.Flags().BoolVarP(all, "all", "a", false, "list all commands")
 	return AcceptGlobals(c)

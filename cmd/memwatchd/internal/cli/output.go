@@ -43,26 +43,13 @@ func addOutputFlags(c *cobra.Command, words string, o *output) {
 	case "stats", "tags":
 		f.StringVar(&o.format, "format", "", "print the answer with this Go template, such as\n"+
 			"'{{range .hits}}{{file .path}}{{end}}'; its fields are those of --json")
+		RejectTogether(c, "json", "files", "vimgrep", "quiet", "format")
 	}
 }
 
-// check returns an error if flags of the output exclude each other. It parses the
-// template; printing calls locate for the function file of a template.
-func (o *output) check(asJSON bool, locate func(string) string) error {
-	var used []string
-	for _, form := range []struct {
-		flag string
-		set  bool
-	}{
-		{"--json", asJSON}, {"--files", o.files}, {"--vimgrep", o.vimgrep}, {"--quiet", o.quiet}, {"--format", o.format != ""},
-	} {
-		if form.set {
-			used = append(used, form.flag)
-		}
-	}
+// parse parses the template; printing calls locate for the function file of a template.
+func (o *output) parse(locate func(string) string) error {
 	switch {
-	case len(used) > 1:
-		return Usagef("%s and %s exclude each other", used[0], used[1])
 	case o.null && !o.files:
 		return Usagef("--null needs --files")
 	case o.format == "":

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +24,7 @@ func TestFormat(t *testing.T) {
 	} {
 		o := output{format: format}
 		var b bytes.Buffer
-		err := o.check(false, func(path string) string { return path + "!" })
+		err := o.parse(func(path string) string { return path + "!" })
 		if err == nil {
 			err = o.printFormatted(&b, answer)
 		}
@@ -35,11 +34,6 @@ func TestFormat(t *testing.T) {
 		}
 		if b.String() != want {
 			t.Errorf("%s prints %q (%v), want %q", format, b.String(), err, want)
-		}
-	}
-	for _, o := range []output{{files: true, quiet: true}, {null: true}, {vimgrep: true, format: "x"}} {
-		if err := o.check(false, nil); err == nil || !strings.Contains(err.Error(), "--") {
-			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }
