@@ -1,14 +1,17 @@
 package vault
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -44,20 +47,28 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 	return u.undoRecords(ctx, map[string]bool{r.Group: true}, dry), nil
 }
 
-// Again makes the change with the given ID again, if another program removed its text.
-// See [Repeat].
+// Again makes the change with the given ID again, if another program removed its text: it
+// reverses the inverse change.
 func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, error) {
 	r, before, after, err := u.contents(id)
 	if err != nil {
 		return UndoResult{}, err
 	}
-	repeat := func(now []byte) ([]byte, error) { return Repeat(now, r, before, after) }
-	by, err := u.merge(ctx, dry, Change{Path: r.FilePath(), Cause: r.Cause,
-		Reason: "again, after another program removed it"}, repeat)
-	if err == nil && !dry && by == "" {
-		err = &ConflictError{r.ID, r.FilePath(), "the file has the text already"}
+	if r.To != "" || r.After == "" {
+		return UndoResult{Record: r, Err: &ConflictError{r.ID, r.FilePath(), "the change moved or removed the file"}}, nil
 	}
-	return UndoResult{Record: r, By: by, Err: err}, nil
+	inverse := r
+	inverse.Before, inverse.After = r.After, r.Before
+	result := UndoResult{Record: r}
+	result.By, result.Err = u.merge(ctx, dry, Change{Path: r.FilePath(), Cause: r.Cause,
+		Reason: "again, after another program removed it"}, func(now []byte) ([]byte, error) {
+		text, err := Reverse(now, inverse, after, before)
+		if conflict, ok := errors.AsType[*ConflictError](err); ok && (conflict.Reason == isReversed || conflict.Reason == isGone) {
+			conflict.Reason = "the file has the text already"
+		}
+		return text, err
+	})
+	return result, nil
 }
 
 // Restore gives a file the content that it had before the change with the given ID,
@@ -112,26 +123,39 @@ func (u *Undoer) contents(id string) (r journal.Record, before, after []byte, er
 // If dry is true, it only computes the merge.
 func (u *Undoer) merge(ctx context.Context, dry bool, c Change, text func(now []byte) ([]byte, error)) (string, error) {
 	if dry {
-		now, err := (&plannedFiles{u.Writer, nil}).readFile(c.Path)
+		now, err := u.Writer.readIfPresent(c.Path)
 		if err == nil {
 			_, err = text(now)
 		}
 		return "", err
 	}
-	c.Requested = true
-	c.Edit = func(old *File) ([]byte, error) {
-		var now []byte
-		if old != nil {
-			now = old.Data
+	c.Requested, c.Edit = true, editContent(text)
+	written, err := u.Writer.Write(ctx, c)
+	return written.ID, err
+}
+
+// editContent returns an edit by a function of contents, of which nil means that there is no
+// file.
+func editContent(text func(now []byte) ([]byte, error)) func(*File) ([]byte, error) {
+	return func(old *File) ([]byte, error) {
+		if old == nil {
+			return text(nil)
 		}
-		data, err := text(now)
-		if err == nil && data == nil && old != nil {
+		data, err := text(old.Data)
+		if err == nil && data == nil {
 			err = ErrRemove
 		}
 		return data, err
 	}
-	written, err := u.Writer.Write(ctx, c)
-	return written.ID, err
+}
+
+// readIfPresent returns the content of a file, or nil if there is none.
+func (w *Writer) readIfPresent(path string) ([]byte, error) {
+	file, err := w.Vault.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return file.Data, err
 }
 
 // UndoSince is [Undoer.Undo] for all changes since a time and their groups, or with a
@@ -151,12 +175,15 @@ func (u *Undoer) UndoSince(ctx context.Context, since time.Time, selects func(*j
 func (u *Undoer) undoRecords(ctx context.Context, groups map[string]bool, dry bool) []UndoResult {
 	all := u.Writer.Journal.ListAll(time.Time{}, "", 0)
 	records := slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] })
-	p := &undoPlan{writer: u.Writer, failed: map[string]bool{}, errs: map[string]error{}}
-	p.selectRecords(records)
+	p := &undoPlan{writer: u.Writer, failed: map[string]bool{}, errs: map[string]error{}, by: map[string]string{}}
+	for before := -1; len(p.failed) > before; { // each change applies to the file without its later changes
+		before = len(p.failed)
+		p.selectRecords(records)
+	}
 	if !dry {
 		p.apply(ctx)
 	}
-	return p.listResults(records)
+	return p.listResults(records, dry)
 }
 
 type undoPlan struct {
@@ -164,84 +191,59 @@ type undoPlan struct {
 	records []journal.Record  // the changes to reverse, newest first
 	failed  map[string]bool   // groups with a change that cannot be reversed
 	errs    map[string]error  // the reasons, by ID
-	by      map[string]string // the undoing changes, by ID; nil before apply
+	by      map[string]string // the undoing changes, by ID
+	files   map[string][]byte // contents as planned
 }
 
-// selectRecords determines the reversible changes by reversing them in memory.
-// Each change applies to the file without its later changes. selectRecords
-// starts over without the groups that fail, until none fails.
+// selectRecords determines the reversible changes by reversing them in memory. A change that
+// is undone, and an undo of selected changes, have no effect together, so both stay.
 func (p *undoPlan) selectRecords(records []journal.Record) {
-	for {
-		before := len(p.failed)
-		p.records = nil
-		chosen, undone, files := map[string]bool{}, map[string]bool{}, plannedFiles{p.writer, map[string][]byte{}}
-		for _, r := range records {
-			chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
+	p.records, p.files = nil, map[string][]byte{}
+	chosen, undone := map[string]bool{}, map[string]bool{}
+	for _, r := range records {
+		chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
+	}
+	for _, r := range records {
+		cancels := len(r.Undoes) > 0 && !slices.ContainsFunc(r.Undoes, func(id string) bool { return !chosen[id] })
+		if p.failed[r.Group] || undone[r.ID] || cancels {
+			continue
 		}
-		for _, r := range records {
-			if p.failed[r.Group] || undone[r.ID] {
-				continue
-			}
-			if err := files.reverseChange(r); err != nil {
-				p.failed[r.Group] = true
-				if !containsAll(chosen, r.Undoes) { // otherwise the requested state is reached already
-					p.errs[r.ID] = err
-				}
-				continue
-			}
-			p.records = append(p.records, r)
-			for _, id := range r.Undoes {
-				undone[id] = false
-			}
+		if err := p.reverseChange(r); err != nil {
+			p.failed[r.Group], p.errs[r.ID] = true, err
+			continue
 		}
-		if len(p.failed) == before {
-			return
+		p.records = append(p.records, r)
+		for _, id := range r.Undoes {
+			undone[id] = false
 		}
 	}
 }
 
-func containsAll(set map[string]bool, ids []string) bool {
-	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !set[id] })
-}
-
-// plannedFiles are files in the state that a plan gives them.
-type plannedFiles struct {
-	*Writer
-	known map[string][]byte
-}
-
-func (f *plannedFiles) readFile(path string) ([]byte, error) {
-	if data, ok := f.known[path]; ok {
+func (p *undoPlan) readFile(path string) ([]byte, error) {
+	if data, ok := p.files[path]; ok {
 		return data, nil
 	}
-	file, err := f.Vault.Read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return file.Data, err
+	return p.writer.readIfPresent(path)
 }
 
-func (f *plannedFiles) reverseChange(r journal.Record) error {
+func (p *undoPlan) reverseChange(r journal.Record) error {
 	at := r.FilePath()
-	data, err := f.readFile(at)
+	data, err := p.readFile(at)
 	if err == nil {
-		data, err = f.reverse(data, r)
+		data, err = p.writer.reverse(data, r)
 	}
-	if err != nil {
-		return err
-	}
-	if r.To != "" {
-		there, err := f.readFile(r.Path)
-		if err != nil {
-			return err
-		}
+	if err == nil && r.To != "" {
+		var there []byte
+		there, err = p.readFile(r.Path)
 		if there != nil {
-			return &ConflictError{r.ID, r.Path, "another file has this name; move the other file, then retry"}
+			err = &ConflictError{r.ID, r.Path, "another file has this name; move the other file, then retry"}
 		}
 	}
-	f.known[at] = nil
-	f.known[r.Path] = data
-	return nil
+	if err == nil {
+		p.files[at] = nil
+		p.files[r.Path] = data
+	}
+	return err
 }
 
 // reverse is [Reverse] with the contents in the journal.
@@ -253,26 +255,28 @@ func (w *Writer) reverse(now []byte, r journal.Record) ([]byte, error) {
 	return Reverse(now, r, before, after)
 }
 
-// apply reverses the planned changes on disk. It combines the changes of one
-// file where possible, so that an editor prompts its user only once.
+// apply reverses the planned changes on disk, newest first, so that text moved between files
+// always exists somewhere. Successive changes of one file are reversed by one change.
 func (p *undoPlan) apply(ctx context.Context) {
-	p.by = map[string]string{}
 	group := "" // shared by all changes of this undo
-	for _, step := range undoSteps(p.records) {
-		step = slices.DeleteFunc(step, func(r journal.Record) bool { return p.failed[r.Group] })
+	for rest := p.records; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[0].To == "" && rest[n].To == "" && rest[n].Path == rest[0].Path {
+			n++
+		}
+		step := slices.DeleteFunc(slices.Clone(rest[:n]), func(r journal.Record) bool { return p.failed[r.Group] })
+		rest = rest[n:]
 		if len(step) == 0 {
 			continue
 		}
 		written, err := p.writeStep(ctx, step, group)
-		if err != nil {
-			for _, r := range step {
-				p.failed[r.Group], p.errs[r.ID] = true, err
-			}
-			continue
-		}
 		group = cmp.Or(group, written.ID)
 		for _, r := range step {
-			p.by[r.ID] = written.ID
+			if err != nil {
+				p.failed[r.Group], p.errs[r.ID] = true, err
+			} else {
+				p.by[r.ID] = written.ID
+			}
 		}
 	}
 }
@@ -283,23 +287,14 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 	c := Change{
 		Path: first.FilePath(), Cause: "undo", Group: group, Requested: true,
 		Reason: fmt.Sprintf("%s, %s: undone", first.Cause, first.Time.UTC().Format(time.DateTime)),
-		Edit: func(old *File) ([]byte, error) {
-			var data []byte
-			if old != nil {
-				data = old.Data
-			}
+		Edit: editContent(func(data []byte) (_ []byte, err error) {
 			for _, r := range step {
-				var err error
-				data, err = p.writer.reverse(data, r)
-				if err != nil {
+				if data, err = p.writer.reverse(data, r); err != nil {
 					return nil, err
 				}
 			}
-			if data == nil && old != nil {
-				return nil, ErrRemove
-			}
 			return data, nil
-		},
+		}),
 	}
 	if len(step) > 1 {
 		c.Reason = fmt.Sprintf("%d changes undone", len(step))
@@ -313,9 +308,8 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 	return p.writer.Write(ctx, c)
 }
 
-// listResults returns the result of each change. It omits changes that were
-// undone before, and changes whose undo was reversed along with them.
-func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
+// listResults returns the result of each change. It omits changes without effect.
+func (p *undoPlan) listResults(records []journal.Record, dry bool) (list []UndoResult) {
 	planned, reasons := map[string]bool{}, map[string]bool{} // by ID; by group
 	for _, r := range p.records {
 		planned[r.ID] = true
@@ -323,7 +317,6 @@ func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
 	for _, r := range records {
 		reasons[r.Group] = reasons[r.Group] || p.errs[r.ID] != nil
 	}
-	var list []UndoResult
 	for _, r := range records {
 		u := UndoResult{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
 		if u.By != "" {
@@ -332,40 +325,89 @@ func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
 		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != journal.StateUndone {
 			u.Err = &ConflictError{r.ID, r.FilePath(), "another change of the same group cannot be undone"}
 		}
-		if u.Err != nil || u.By != "" || planned[r.ID] && p.by == nil {
+		if u.Err != nil || u.By != "" || planned[r.ID] && dry {
 			list = append(list, u)
 		}
 	}
 	return list
 }
 
-// undoSteps divides changes, sorted newest first, into steps. A step is changes of one
-// file, or one change that moved a file.
+// A ConflictError reports that a change cannot be undone because the text that
+// it wrote has changed.
+type ConflictError struct {
+	ID     string // of the change
+	Path   string
+	Reason string
+}
+
+func (e *ConflictError) Error() string { return fmt.Sprintf("undo %s: %s: %s", e.ID, e.Path, e.Reason) }
+
+// Reasons of conflicts that mean that the file lacks the text to be removed.
+const (
+	isReversed = "the file already has its earlier content"
+	isGone     = "the text of this change was removed or moved afterwards"
+)
+
+// Reverse returns the content of a file after a change from before to after is reversed
+// completely. now is the present content; nil content means that there is no file. The
+// error is a [*ConflictError].
 //
-// Text moved between files is written to the target before it is removed from the source,
-// so the file whose oldest change is the newest comes first: then the text always exists
-// somewhere.
-func undoSteps(records []journal.Record) (steps [][]journal.Record) {
-	from := 0 // the first step after the last move
-	sortSteps := func() {
-		slices.SortStableFunc(steps[from:], func(a, b []journal.Record) int {
-			return cmp.Compare(b[len(b)-1].ID, a[len(a)-1].ID)
-		})
-		from = len(steps)
+// If the change was the last one, the result is byte for byte the file before the
+// change. Otherwise it is a merge: what others changed since stays, and may not overlap
+// the change. If others added text to a file that the change created, the file
+// stays, with its frontmatter and headings.
+func Reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error) {
+	conflict := func(format string, args ...any) error {
+		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
 	}
-	for _, r := range records {
-		if r.To != "" {
-			sortSteps()
-			steps, from = append(steps, []journal.Record{r}), len(steps)+1
-			continue
-		}
-		i := slices.IndexFunc(steps[from:], func(step []journal.Record) bool { return step[0].Path == r.Path })
-		if i < 0 {
-			steps = append(steps, []journal.Record{r})
-		} else {
-			steps[from+i] = append(steps[from+i], r)
+	digest := journal.Digest(now)
+	switch {
+	case r.Forgotten:
+		return nil, conflict("the text of this change was forgotten")
+	case digest == r.After && journal.Digest(before) == r.Before:
+		return before, nil
+	case r.To != "" && r.Before == r.After && now != nil:
+		return now, nil // a move
+	case digest == r.Before:
+		return nil, conflict(isReversed)
+	case now == nil:
+		return nil, conflict("the file is missing; restore the file, then retry")
+	case r.After == "":
+		return nil, conflict("a new file exists at this path; move the new file, then retry")
+	case r.Before == "":
+		before = scaffold(after)
+	}
+	merged, line := diff.MergeText(after, now, before, frontLines(after))
+	switch {
+	case line > 0:
+		return nil, conflict("line %d: the line was changed afterwards", line)
+	case bytes.Equal(merged, now):
+		return nil, conflict(isGone)
+	}
+	return merged, nil
+}
+
+// frontLines returns the number of lines of the frontmatter.
+func frontLines(text []byte) int {
+	for i, line := range diff.SplitLines(text) {
+		switch fence := strings.TrimRight(line, "\r\n") == "---"; {
+		case i == 0 && !fence:
+			return 0
+		case i > 0 && fence:
+			return i + 1
 		}
 	}
-	sortSteps()
-	return steps
+	return 0
+}
+
+// scaffold returns the frontmatter, the headings and the blank lines of a file.
+func scaffold(text []byte) []byte {
+	front := frontLines(text)
+	var b []byte
+	for i, line := range diff.SplitLines(text) {
+		if i < front || strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+			b = append(b, line...)
+		}
+	}
+	return b
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,8 +31,14 @@ func writerOn(t *testing.T, v *Vault, dir string) *Writer {
 	t.Helper()
 	j, err := journal.Open(dir, 0)
 	must(t, err)
-	return &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
+	w := &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
 		settleDelay: time.Hour} // readTestTree settles
+	t.Cleanup(func() { // otherwise the directories of the replaced files stay open
+		for _, l := range slices.Clone(w.leftovers) {
+			w.settle(l)
+		}
+	})
+	return w
 }
 
 // newChange returns a requested change that replaces old by new in a file.
