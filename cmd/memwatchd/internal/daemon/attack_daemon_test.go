@@ -57,9 +57,7 @@ func TestMain(m *testing.M) {
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -109,9 +107,7 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 	testkit.Must(g.t, c.Finish())
 	s := &reloader{stderr: &g.log}
 	d, err := openDaemon(c, slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.Must(g.t, err)
 	g.daemon = d
 	if g.beforeRun != nil {
 		g.beforeRun(d)
@@ -186,9 +182,7 @@ type object map[string]any
 func (g *target) sendRequest(t testing.TB, c *http.Client, operation string, request object) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(mergeObjects(request, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	res, err := c.Post("http://memwatchd/v1/"+operation, "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatalf("%s %s: %v", operation, body, err)

@@ -49,9 +49,7 @@ func (g *target) checkCanary(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if strings.Contains(g.log.String(), canary) {
 		t.Errorf("the log holds the canary:\n%s", g.log.String())
 	}
@@ -93,9 +91,7 @@ func TestLinksAndOddFiles(t *testing.T) {
 	testkit.Must(t, syscall.Mkfifo(filepath.Join(root, "2026-02-04/fifo.md"), 0o644))
 	testkit.Must(t, os.Mkdir(filepath.Join(root, "2026-02-04/dir.md"), 0o755))
 	socket, err := ipc.Endpoint{Path: filepath.Join(shortDir(t), "x.md")}.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer socket.Close()
 	if err := os.Rename(socket.Path, filepath.Join(root, "2026-02-04/socket.md")); err != nil {
 		t.Logf("no socket in the memory: %v", err) // another file system
@@ -191,9 +187,7 @@ func TestVisibilityFlips(t *testing.T) {
 	for i := range 20 {
 		for _, v := range []string{"public_ok", "public_no"} {
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if _, err := f.WriteAt([]byte(strings.Replace(open, "public_ok", v, 1)), 0); err != nil {
 				t.Fatal(err)
 			}
@@ -221,9 +215,7 @@ func TestWrittenSlowly(t *testing.T) {
 	})
 	c := g.dial("s")
 	f, err := os.Create(filepath.Join(g.root, "2026-02-04/new.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	owner := object{"subject": "owner", "context": "private", "query": "zorbhalf", "sync": false}
 	public := object{"query": "zorbhalf", "sync": false}
@@ -261,18 +253,14 @@ func TestEventsTellNothingElse(t *testing.T) {
 	c := g.dial("s")
 	for _, scope := range []string{"subject=bob&context=private", "subject=owner&context=public", "context=unknown"} {
 		refused, err := g.dial("s").Get("http://memwatchd/v1/events?" + scope)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		refused.Body.Close()
 		if refused.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %s", scope, refused.Status)
 		}
 	}
 	res, err := g.dial("s").Get("http://memwatchd/v1/events?subject=owner&context=private")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	events := make(chan api.Event, 100)
 	go func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // guardedFiles is a memory with private words of every subject, and with public
@@ -54,9 +55,7 @@ func startGuarded(t *testing.T) *target {
 func (g *target) post(t testing.TB, c *http.Client, path, body string, header http.Header) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://memwatchd"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if header != nil {
 		r.Header = header
 	}
@@ -66,14 +65,10 @@ func (g *target) post(t testing.TB, c *http.Client, path, body string, header ht
 func send(t testing.TB, c *http.Client, r *http.Request) (int, string) {
 	t.Helper()
 	res, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return res.StatusCode, string(body)
 }
 
@@ -220,9 +215,7 @@ func TestFixedScopeDoesNotAdminister(t *testing.T) {
 func (g *target) sendRaw(t testing.TB, socket, request string) (int, string) {
 	t.Helper()
 	c, err := net.Dial("unix", g.socket(socket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.WriteString(c, request); err != nil {

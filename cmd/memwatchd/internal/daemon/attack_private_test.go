@@ -451,9 +451,7 @@ func TestExcerpts(t *testing.T) {
 		for _, who := range []string{"", rootOwner, "acct:42", "bob", "alice"} {
 			a := reader{subjects: []string{who}}
 			v, err := dirs.View(memory.Scope{Subject: who})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			some := w.visibleFiles(&a)
 			for _, f := range w.files {
 				if public, _ := a.canRead(f); !public {

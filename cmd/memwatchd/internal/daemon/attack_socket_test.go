@@ -150,9 +150,7 @@ func TestSlowClients(t *testing.T) {
 			var slow []net.Conn
 			for range 30 { // of which the daemon admits eight at a time
 				c, err := net.Dial("unix", g.socket("s"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				defer c.Close()
 				slow = append(slow, c)
 				group.Go(func() { dawdle(c, over) })
@@ -231,15 +229,11 @@ func TestOtherUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	binary := filepath.Join(g.base, "client") // in a directory that other users may enter
 	if err := os.Link(self, binary); err != nil {
 		data, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		testkit.Must(t, os.WriteFile(binary, data, 0o755))
 	}
 	as := func(uid, gid uint32, socket string) string {
@@ -280,29 +274,21 @@ func TestDrain(t *testing.T) {
 		c.Tuning.Limits.ReadBody, c.Tuning.Limits.Drain = 10*time.Second, 10*time.Second // also while other tests use the processors
 	})
 	slow, err := net.Dial("unix", g.socket("s")) // sends a request, and never reads
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer slow.Close()
 	io.WriteString(slow, "POST /v1/get HTTP/1.1\r\nHost: m\r\nContent-Length: 29\r\n\r\n"+`{"path":"2026-02-04/long.md"}`)
 	late, err := net.Dial("unix", g.socket("s")) // has sent half of a request
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer late.Close()
 	io.WriteString(late, "POST /v1/search HTTP/1.1\r\nHost: m\r\nExpect: 100-continue\r\nContent-Length: 15\r\n\r\n")
 	if line, err := bufio.NewReader(late).ReadString('\n'); !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q %v", line, err)
 	}
 	idle, err := net.Dial("unix", g.socket("s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer idle.Close()
 	stream, err := net.Dial("unix", g.socket("s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer stream.Close()
 	io.WriteString(stream, "GET /v1/events HTTP/1.1\r\nHost: m\r\n\r\n")
 	told := bufio.NewReader(stream)

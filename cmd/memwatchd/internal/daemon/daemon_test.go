@@ -89,9 +89,7 @@ func TestMendIndex(t *testing.T) {
 	g := serveTree(t, map[string]string{"a.md": "- one\n- two\n", "b.md": "- three\n"}, nil)
 	d := g.daemon
 	file, err := d.vault.Read("a.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	wrong := d.pipeline.layout.Parse("a.md", []byte("- other\n"), memory.Meta{})
 	lies := []index.Update{
 		{Path: "a.md", Doc: wrong, Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)},
@@ -141,9 +139,7 @@ func TestRemovedLinkWhileSaving(t *testing.T) {
 	name := filepath.Join(root, filepath.FromSlash(memory.IdentitiesPath))
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	testkit.WriteFile(t, name, "links:\n  telegram:1: acct:42\n")
 	p := &subjectMap{vault: &vault.Vault{Dir: root}, users: map[string]bool{}, memoryMDs: map[string]bool{}}
@@ -247,9 +243,7 @@ func TestPresent(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(filepath.Join(root, "MEMORY.md"), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if writing, _ := d.vault.Writing("MEMORY.md"); !writing {
 		t.Skip("there are no leases here")
 	}
@@ -322,18 +316,14 @@ func TestJournalIsPruned(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		j, err := journal.Open(dir, 24*time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		record := func() {
 			t.Helper()
 			r, err := j.Begin(journal.Record{Path: "a.md", Cause: "test", After: journal.DigestOf([32]byte{1})})
 			if err == nil {
 				err = j.Done(r.ID)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 		}
 		kept := func(when string, want int) {
 			t.Helper()
@@ -402,9 +392,7 @@ func TestMergedCopiesCount(t *testing.T) {
 func newEmbedding(t *testing.T, endpoint string) *daemon {
 	t.Helper()
 	x, err := index.Open(t.TempDir(), index.Options{Texts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { x.Close() })
 	d := &daemon{config: config.Default(), index: x, logger: slog.New(slog.DiscardHandler)}
 	d.pipeline = &pipeline{documents: new(documents)}

@@ -136,9 +136,7 @@ func treeState(t testing.TB, dir string) map[string]string {
 		state[path] = fmt.Sprint(info.Mode(), info.ModTime().UnixNano(), text)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return state
 }
 

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
 	"github.com/memwatchd/memwatchd/internal/weaviate"
 )
@@ -46,9 +47,7 @@ func newMachine(t *testing.T, name, url, settings string) *machine {
 	t.Helper()
 	m := &machine{name: name}
 	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte(weaviatetest.ClusterKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(key, []byte(weaviatetest.ClusterKey+"\n"), 0o600))
 	m.live = newLive(t, t.TempDir(), fmt.Sprintf(`share:
   weaviate: {url: %q, key_file: %q, %s}
   publish: ["**"]
@@ -153,13 +152,9 @@ func TestClusterMachines(t *testing.T) {
 		var got []string
 		client := newNodeClient(t, cluster.Nodes[i])
 		for o, err := range client.List(t.Context(), m.name) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			full, err := client.Get(t.Context(), o.Collection, o.Tenant, o.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			content, _ := full.Properties["content"].(string)
 			if full.Gone() && content != "" {
 				t.Errorf("%s: a tombstone has the text %q", m.name, content)

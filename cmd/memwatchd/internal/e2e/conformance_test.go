@@ -31,9 +31,7 @@ func TestConformance(t *testing.T) {
 	needs(t, "npx")
 	const token = "0123456789abcdef"
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	address := free.Addr().String()
 	free.Close()
 	l := newLive(t, t.TempDir(), "")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // passing matches output that differs between runs.
@@ -65,9 +66,7 @@ func TestPagesAsTyped(t *testing.T) {
 				return out.String()
 			})
 			if *update {
-				if err := os.WriteFile(filepath.Join(repository, p.path), text, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.WriteFile(filepath.Join(repository, p.path), text, 0o644))
 			}
 			if untyped != "" {
 				t.Skip(untyped)

@@ -362,9 +362,7 @@ type screen struct {
 func newScreen(t *testing.T, command string, columns int) *screen {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &screen{t: t, socket: filepath.Join(dir, "t")}
 	cmd := exec.Command("tmux", "-u", "-S", s.socket, "-f", "/dev/null", "new-session", "-d",
 		"-x", fmt.Sprint(columns), "-y", "40", command)

@@ -31,9 +31,7 @@ func startFinder(t *testing.T, columns int, command string) (*live, *screen) {
 	l.start()
 	base := filepath.Dir(l.socket)
 	testkit.WriteFile(t, base+"/editor", "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.args\"\necho editing\n")
-	if err := os.Chmod(base+"/editor", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(base+"/editor", 0o700))
 	testkit.WriteFile(t, base+"/script", fmt.Sprintf("cd %s; trap : INT; was=$(stty -a)\nenv %s VISUAL=%s/editor memwatchd --config %s %s\n"+
 		"echo ended $?; [ \"$was\" = \"$(stty -a)\" ] && echo restored; exec sleep 1000\n",
 		l.root, strings.Join(l.env, " "), base, l.config, command))

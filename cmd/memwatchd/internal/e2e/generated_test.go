@@ -16,6 +16,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
@@ -30,9 +31,7 @@ func current(t *testing.T, name, want string) {
 		t.Fatal(err)
 	}
 	old, err := parsePage(name, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	shown := map[string]string{}
 	old.each("console", func(_, text string) {
 		for _, step := range stepsOf(text) {
@@ -40,9 +39,7 @@ func current(t *testing.T, name, want string) {
 		}
 	})
 	fresh, err := parsePage(name, []byte(want))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want = string(fresh.replaced("console", func(text string) string {
 		var out strings.Builder
 		for _, step := range stepsOf(text) {
@@ -51,9 +48,7 @@ func current(t *testing.T, name, want string) {
 		return out.String()
 	}))
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(want), 0o644))
 	} else if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("%s is stale; run go test ./cmd/memwatchd/internal/e2e -run TestPages -update (-want +got):\n%s", name, diff)
 	}
@@ -66,9 +61,7 @@ func cell(s string) string { return strings.NewReplacer("|", `\|`, "<", `\<`).Re
 // introduction and all keys of the configuration.
 func TestPagesConfiguration(t *testing.T) {
 	head, err := os.ReadFile("testdata/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var b strings.Builder
 	b.Write(head)
 	section := ""
@@ -124,9 +117,7 @@ const operationsPage = "docs/operations.md"
 // testdata/operations.md and the table of operations.
 func TestPagesOperations(t *testing.T) {
 	head, err := os.ReadFile("testdata/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r := &reference{t: t, types: []reflect.Type{reflect.TypeFor[api.IndexState]()}} // of commonFields
 	r.WriteString(string(head))
 	r.printf("\n## Operations\n")

@@ -53,9 +53,7 @@ func (l *live) told(event, name string, input fields) string {
 	l.t.Helper()
 	input = fields{"session_id": "s1", "cwd": "/", "hook_event_name": name, "a_new_key": []int{1}}.with(input)
 	given, err := json.Marshal(input)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	out, why := l.hook(event, bytes.NewReader(given))
 	if out == "" {
 		return "nothing: " + strings.TrimSpace(strings.TrimPrefix(why, "memwatchd hook "+event+": "))
@@ -199,9 +197,7 @@ func hookInputs(t *testing.T) map[string]func() io.Reader {
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -250,9 +246,7 @@ func TestHookInput(t *testing.T) {
 
 	// An agent may leave its end of the pipe open and may not read the output.
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer w.Close()
 	defer r.Close()
 	if _, why := l.hook("prompt", r); !strings.Contains(why, "time limit reached") {
@@ -287,9 +281,7 @@ func TestHookDaemon(t *testing.T) {
 	var answer atomic.Value // connections of hooks that gave up may get their answer late
 	answer.Store("")
 	listener, err := net.Listen("unix", l.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var open sync.WaitGroup
 	open.Go(func() {
 		for {

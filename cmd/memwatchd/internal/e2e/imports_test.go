@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 const module = "github.com/memwatchd/memwatchd"
@@ -30,9 +32,7 @@ const internal = "cmd/memwatchd/internal/"
 func layers(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "docs/internals/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	engine, program, ok := strings.Cut(string(text), "The program is below")
 	if !ok {
 		t.Fatal("docs/internals/architecture.md has no table of the program's packages")
@@ -193,9 +193,7 @@ func TestLayers(t *testing.T) {
 // TestClientDependencies checks that the client has few dependencies.
 func TestClientDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/ipc/client").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got := strings.Fields(string(out))
 	slices.Sort(got)
 	want := []string{
@@ -244,9 +242,7 @@ func TestOnlyTheVaultOpensFiles(t *testing.T) {
 func callsOf(t *testing.T, file string) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var calls []string
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 var licenseFile = regexp.MustCompile(`(?i)^(?:LICEN[SC]E|COPYING|NOTICE|PATENTS)(?:[-.].*)?$`)
@@ -29,9 +31,7 @@ func TestLicenses(t *testing.T) {
 		list := exec.Command("go", "list", "-deps", "-json=Module", module+"/cmd/memwatchd")
 		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		out, err := list.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 			var p struct{ Module *linked }
 			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
@@ -47,18 +47,14 @@ func TestLicenses(t *testing.T) {
 	users := map[string][]string{} // by text
 	for _, m := range modules {
 		entries, err := os.ReadDir(m.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		found := false
 		for _, e := range entries {
 			if !licenseFile.MatchString(e.Name()) || e.IsDir() {
 				continue
 			}
 			data, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			text := strings.TrimSpace(strings.ReplaceAll(string(data), "\r\n", "\n")) + "\n"
 			users[text] = append(users[text], m.Path+" "+m.Version)
 			found = true
@@ -76,14 +72,10 @@ func TestLicenses(t *testing.T) {
 	all := "This program contains the following libraries.\n" + strings.Join(sections, "")
 	golden := filepath.Join(repository, internal, "build", "licenses.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(all), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(golden, []byte(all), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if string(want) != all {
 		t.Errorf("%s is not current, run go test ./cmd/memwatchd/internal/e2e -run TestLicenses -update (-file +now):\n%.2000s",
 			golden, gocmp.Diff(string(want), all))

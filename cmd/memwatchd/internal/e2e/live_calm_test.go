@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // wantCalm checks that the daemon neither keeps a processor busy nor fills its
@@ -39,9 +41,7 @@ func (l *live) cpu() time.Duration {
 	ticks := 0
 	for _, field := range strings.Fields(rest)[11:13] {
 		n, err := strconv.Atoi(field)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.Must(l.t, err)
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / 100

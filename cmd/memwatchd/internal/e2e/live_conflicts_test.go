@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestMergesAdditions checks that by default the machine that compactor.host names
@@ -18,9 +19,7 @@ import (
 func TestMergesAdditions(t *testing.T) {
 	t.Parallel()
 	self, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const suffix = ".sync-conflict-20260205-12000%d-ABCDEFG.md"
 	var stay func() // checks the machine that does not maintain the memory
 	for _, host := range []string{"another", self} {
@@ -59,9 +58,7 @@ func TestMergesAdditions(t *testing.T) {
 				_, err = fmt.Fprintf(f, "- saved %d\n", saved)
 				err = errors.Join(err, f.Close())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			saved++
 			time.Sleep(min(time.Duration(saved)*40, 1000) * time.Millisecond) // a slow machine needs longer
 			return gone(added)

@@ -16,14 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // kill kills the daemon without a shutdown.
 func (l *live) kill() {
 	l.t.Helper()
-	if err := l.cmd.Process.Kill(); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, l.cmd.Process.Kill())
 	<-l.done
 	l.done = nil
 }
@@ -77,9 +76,7 @@ func TestKilled(t *testing.T) {
 			if diff := cmp.Diff(want, l.tree()); diff != "" {
 				t.Errorf("round %d: the files are not as they were written (-want +got):\n%s", round, diff)
 			}
-			if err := l.stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, l.stop())
 		} else {
 			l.kill()
 		}
@@ -116,9 +113,7 @@ func (l *live) wantTidy() {
 			}
 			return nil
 		})
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.Must(l.t, err)
 		return list
 	}
 	l.until("nothing is left of the one that was killed", func() bool { return len(left()) == 0 })
@@ -140,8 +135,6 @@ func (l *live) tree() map[string]string {
 		files[rel] = string(text)
 		return err
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	return files
 }

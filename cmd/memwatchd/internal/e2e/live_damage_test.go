@@ -26,9 +26,7 @@ func (l *live) segments() []string {
 	l.until("the index is saved", func() bool {
 		var err error
 		names, err = filepath.Glob(filepath.Join(l.store(), "store", "*.zap"))
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.Must(l.t, err)
 		return len(names) > 0
 	})
 	return names
@@ -103,9 +101,7 @@ func TestDamagedIndex(t *testing.T) {
 			l := newLive(t, t.TempDir(), "")
 			l.fill(files)
 			l.start()
-			if err := l.stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, l.stop())
 			tt.damage(t, tt.what(l))
 			l.wantFirst(files)
 			l.wantWell(files)
@@ -114,9 +110,7 @@ func TestDamagedIndex(t *testing.T) {
 				t.Errorf("removed %d times, want %d", got, tt.aside)
 			}
 			// The rebuilt index is valid.
-			if err := l.stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, l.stop())
 			l.wantFirst(files)
 			l.wantWell(files)
 			if again := l.aside(); again != got {

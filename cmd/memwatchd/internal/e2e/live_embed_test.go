@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 )
 
@@ -50,9 +51,7 @@ func TestLiveEmbeddings(t *testing.T) {
 	service := llmtest.NewServer(t)
 	l := newLive(t, t.TempDir(), "")
 	key := filepath.Join(filepath.Dir(l.config), "key")
-	if err := os.WriteFile(key, []byte("sk-local\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(key, []byte("sk-local\n"), 0o600))
 	settings := fmt.Sprintf("embed: {endpoint: %q, model: tiny, key_file: %q, query_timeout: 10s}\n", service.URL, key)
 	l.configure(settings)
 	l.write("2026-02-04/a.md", "# Log\n\n- We bought a new automobile in Berlin\n- The staging server listens on port 8080\n")
@@ -92,16 +91,12 @@ func TestLiveEmbeddings(t *testing.T) {
 	}
 	for name, do := range map[string]func(){
 		"restart": func() {
-			if err := l.stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, l.stop())
 			l.start()
 		},
 		"rebuild": func() { l.must("rebuild", owner, new(api.RebuildAnswer)) },
 		"move": func() {
-			if err := os.Rename(l.path("2026-02-04/b.md"), l.path("2026-02-04/c.md")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Rename(l.path("2026-02-04/b.md"), l.path("2026-02-04/c.md")))
 		},
 		"touch": func() { l.write("2026-02-04/a.md", "# Log\n\n- The staging server listens on port 8080\n") },
 		"restore": func() {

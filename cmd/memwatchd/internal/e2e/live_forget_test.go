@@ -47,9 +47,7 @@ func (l *live) holding(text string) (list []string) {
 			}
 			return err
 		})
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.Must(l.t, err)
 	}
 	return list
 }
@@ -108,9 +106,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	l.must("compact", owner, &compacted)
 	l.sync()
 	l.search(owner, quark, nil)
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.stop())
 	shorter(t, l.segments()...)
 	l.start()
 	l.wantHeld(quark, "_archive", "MEMORY.md", ".conflict-copy-", "cli.md", "memory/"+testkit.DaysAgo(0), "journal", "uses.json")
@@ -156,9 +152,7 @@ func TestForgottenEverywhere(t *testing.T) {
 		}
 	}
 	// The text does not reappear after a restart.
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.stop())
 	l.start()
 	if held := l.holding(quark); held != nil {
 		t.Errorf("after another start it is held in %q", held)
@@ -182,9 +176,7 @@ func TestForgetKilled(t *testing.T) {
 		for _, path := range []string{"MEMORY.md", "notes.md"} {
 			var edited api.EditAnswer
 			data, err := os.ReadFile(l.path(path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if !strings.Contains(string(data), quark) {
 				l.must("edit", owner.with(fields{"path": path, "old_text": string(data), "new_text": string(data) + "- the " + quark + "\n"}), &edited)
 			}
@@ -244,16 +236,12 @@ func TestWiped(t *testing.T) {
 	var edited api.EditAnswer
 	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "two", "new_text": "**Two " + quark + "**: two"}), &edited)
 	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/gone.md", "old_text": "x", "new_text": quark}), &edited)
-	if err := os.Remove(l.path("_longterms/acct_42/gone.md")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(l.path("_longterms/acct_42/gone.md")))
 	var compacted api.CompactAnswer
 	l.must("compact", owner, &compacted)
 	l.sync()
 	l.search(ann, quark, nil)
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.stop())
 	l.start()
 	l.wantHeld(quark, "_archive", "profile.md", "ann.md", "journal", "uses.json")
 	var wiped api.WipeAnswer

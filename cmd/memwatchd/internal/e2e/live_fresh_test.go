@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // faults skips a test that takes long or needs the machine for itself, unless
@@ -73,9 +74,7 @@ func (l *live) savedIsFound() {
 			l.write(path, "- "+word+"\n")
 		case 1: // another file, renamed
 			l.write(path+".tmp", "# renamed\n\n- "+word+"\n")
-			if err := os.Rename(l.path(path+".tmp"), l.path(path)); err != nil {
-				l.t.Fatal(err)
-			}
+			testkit.Must(l.t, os.Rename(l.path(path+".tmp"), l.path(path)))
 			line = 3
 		case 2: // a line more
 			text, err := os.ReadFile(l.path(path))
@@ -86,15 +85,11 @@ func (l *live) savedIsFound() {
 				l.write(path, "")
 			}
 			f, err := os.OpenFile(l.path(path), os.O_WRONLY|os.O_APPEND, 0)
-			if err != nil {
-				l.t.Fatal(err)
-			}
+			testkit.Must(l.t, err)
 			if _, err := fmt.Fprintf(f, "- %s\n", word); err != nil {
 				l.t.Fatal(err)
 			}
-			if err := f.Close(); err != nil {
-				l.t.Fatal(err)
-			}
+			testkit.Must(l.t, f.Close())
 			line = strings.Count(string(text), "\n") + 1
 		}
 		who := owner
@@ -130,9 +125,7 @@ func TestOverflow(t *testing.T) {
 	const each = 100
 	dirs := thorough(60, 1000)
 	for d := range dirs {
-		if err := os.Mkdir(l.path(fmt.Sprintf("d%03d", d)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(l.path(fmt.Sprintf("d%03d", d)), 0o700))
 	}
 	l.sync()
 	l.suspend() // so that it cannot keep up
@@ -200,13 +193,9 @@ func TestUserDirectoryChangesWhileStopped(t *testing.T) {
 		if got := len(l.search(carol, "quince", nil).Hits); (got == 1) != is {
 			t.Errorf("the directory is a user's: %v, and the user finds %d entries", is, got)
 		}
-		if err := l.stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, l.stop())
 		if is {
-			if err := os.Remove(l.path("carol/MEMORY.md")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Remove(l.path("carol/MEMORY.md")))
 		} else {
 			l.write("carol/MEMORY.md", "# Carol\n")
 		}

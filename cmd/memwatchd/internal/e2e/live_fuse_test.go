@@ -21,17 +21,13 @@ func bound(t *testing.T, from, to string) *os.Process {
 	t.Helper()
 	needs(t, "bindfs", "umount")
 	for _, dir := range []string{from, to} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(dir, 0o700))
 	}
 	// The kernel's cache would be stale for a second.
 	cmd := exec.Command("bindfs", "-f", "-o", "attr_timeout=0,entry_timeout=0,negative_timeout=0", from, to)
 	var out testkit.Output
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
@@ -41,9 +37,7 @@ func bound(t *testing.T, from, to string) *os.Process {
 		<-ended
 	})
 	var parent, st unix.Stat_t
-	if err := unix.Stat(filepath.Dir(to), &parent); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Stat(filepath.Dir(to), &parent))
 	for unix.Stat(to, &st) != nil || st.Dev == parent.Dev {
 		select {
 		case <-ended:

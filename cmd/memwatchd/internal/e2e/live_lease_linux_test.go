@@ -19,9 +19,7 @@ func needLeases(t *testing.T, dir string) {
 	testkit.Must(t, os.WriteFile(name, nil, 0o600))
 	defer os.Remove(name)
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
 		t.Skipf("no leases here: %v", err)

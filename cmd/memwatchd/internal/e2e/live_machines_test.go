@@ -220,9 +220,7 @@ func TestSyncthing(t *testing.T) {
 
 func runSyncthing(t *testing.T, hosts bool) {
 	self, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// Both daemons run on one machine, but only the first one maintains the memory.
 	p := newPair(t, hosts, func(int) string { return t.TempDir() },
 		func(i int) string { return fmt.Sprintf("compactor: {host: %q}\n", []string{self, "another"}[i]) })
@@ -303,9 +301,7 @@ func (m *syncMachine) watchCopies() {
 	if err == nil {
 		err = errors.Join(os.MkdirAll(dir, 0o700), w.Add(dir))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { w.Close() })
 	go func() {
 		created := map[string]bool{}
@@ -323,9 +319,7 @@ func (m *syncMachine) watchCopies() {
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -338,9 +332,7 @@ func (m *syncMachine) generate() {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err := exec.Command("syncthing", "--home", m.home, "--device-id").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m.id = strings.TrimSpace(string(out))
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // agentFiles is a memory to use tools on.
@@ -42,9 +44,7 @@ func (l *live) bridge(t *testing.T, flags ...string) *sdk.ClientSession {
 func connect(t *testing.T, transport sdk.Transport) *sdk.ClientSession {
 	t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil {
 			t.Errorf("the session ended with %v", err)

@@ -69,9 +69,7 @@ func TestLiveModel(t *testing.T) {
 	testkit.WriteFile(t, filepath.Join(root, "2026-01-05/old.md"), "- We chose PostgreSQL 17.\n- Rent is 900. <!-- visibility=private_only -->\n")
 	l := newLive(t, root, "")
 	key := filepath.Join(filepath.Dir(l.config), "key")
-	if err := os.WriteFile(key, []byte("sk-local\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(key, []byte("sk-local\n"), 0o600))
 	l.configure(fmt.Sprintf("llm: {endpoint: %q, model: tiny, key_file: %q, timeout: 30s}\n", service.URL+"/v1", key))
 	l.start()
 	write := func(draft fields) *api.SessionAnswer {

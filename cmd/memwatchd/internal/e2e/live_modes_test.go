@@ -25,56 +25,54 @@ func TestModes(t *testing.T) {
 			testkit.Must(t, os.Chmod(filepath.Join(root, "notes"), 0o2775))
 			testkit.Must(t, os.Chmod(root, 0o775))
 			testkit.Must(t, os.Chmod(l.path("MEMORY.md"), 0o664))
-			base := filepath.Dir(l.config)
-			before := map[string]fs.FileMode{}
-			walk := func(see func(path string, info fs.FileInfo)) {
-				for _, dir := range []string{root, base} {
-					err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			modes := func() map[string]fs.FileMode {
+				list := map[string]fs.FileMode{}
+				for _, dir := range []string{root, filepath.Dir(l.config)} {
+					testkit.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 						if err != nil {
 							return err
 						}
 						info, err := e.Info()
 						if err == nil {
-							see(path, info)
+							list[path] = info.Mode()
 						}
 						return err
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					}))
 				}
+				return list
 			}
-			walk(func(path string, info fs.FileInfo) { before[path] = info.Mode() })
+			before := modes()
 			l.start()
-			var answer any
-			l.must("note", owner.with(fields{"text": "the demo is on Friday"}), &answer)
-			l.must("remember", owner.with(fields{"title": "Tea", "text": "green", "explicit": true}), &answer)
-			l.must("capture", owner.with(fields{"bullets": []string{"the pump is loud"}, "session": "s1"}), &answer)
-			l.must("session", owner.with(fields{"session": "s1", "draft": fields{"summary": "a day"}}), &answer)
-			l.must("write", owner.with(fields{"path": "notes/deep/er/a.md", "text": "- a\n"}), &answer)
-			l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "tea is green", "new_text": "tea is hot"}), &answer)
-			l.must("todo", owner.with(fields{"text": "buy milk", "state": "done"}), &answer)
-			l.must("item_put", fields{"subject": "acct:42", "context": "private", "namespace": "fact", "key": "k", "value": "v"}, &answer)
-			l.must("link", fields{"external_key": "telegram:1", "subject": "acct:42"}, &answer)
+			for _, r := range []struct {
+				op  string
+				req fields
+			}{
+				{"note", fields{"text": "the demo is on Friday"}}, {"remember", fields{"title": "Tea", "text": "green", "explicit": true}},
+				{"capture", fields{"bullets": []string{"the pump is loud"}, "session": "s1"}},
+				{"session", fields{"session": "s1", "draft": fields{"summary": "a day"}}},
+				{"write", fields{"path": "notes/deep/er/a.md", "text": "- a\n"}},
+				{"edit", fields{"path": "MEMORY.md", "old_text": "tea is green", "new_text": "tea is hot"}},
+				{"todo", fields{"text": "buy milk", "state": "done"}},
+				{"item_put", fields{"subject": "acct:42", "namespace": "fact", "key": "k", "value": "v"}},
+				{"link", fields{"external_key": "telegram:1", "subject": "acct:42"}},
+			} {
+				l.must(r.op, owner.with(r.req), new(any))
+			}
 			l.told("session-start", "SessionStart", fields{"source": "startup"})
 			l.sync()
-			if err := l.stop(); err != nil { // writes the state
-				t.Fatal(err)
-			}
+			testkit.Must(t, l.stop()) // writes the state
 			made := 0
-			walk(func(path string, info fs.FileInfo) {
+			for path, mode := range modes() {
 				old, existed := before[path]
 				switch {
-				case existed && info.Mode() != old:
-					t.Errorf("the mode of %s is %v and was %v", path, info.Mode(), old)
-				case !existed && info.Mode().Perm()&0o077 != 0:
-					t.Errorf("the mode of %s is %v", path, info.Mode())
-				case !existed && info.IsDir() && info.Mode().Perm() != 0o700, !existed && info.Mode().IsRegular() && info.Mode().Perm() != 0o600:
-					t.Errorf("the mode of %s is %v", path, info.Mode())
+				case existed && mode != old:
+					t.Errorf("the mode of %s is %v and was %v", path, mode, old)
+				case !existed && (mode.Perm()&0o077 != 0 || mode.IsDir() && mode.Perm() != 0o700 || mode.IsRegular() && mode.Perm() != 0o600):
+					t.Errorf("the mode of %s is %v", path, mode)
 				case !existed:
 					made++
 				}
-			})
+			}
 			if made < 20 {
 				t.Errorf("only %d files and directories were made", made)
 			}

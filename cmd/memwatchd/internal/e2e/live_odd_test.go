@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 const front = "---\ncreated_at: \"2026-01-02T03:04:05Z\"\nsummary: \"S\"\n---\n"
@@ -134,9 +135,7 @@ func TestOddMemory(t *testing.T) {
 	files := oddFiles()
 	for name, text := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Logf("a file named %q cannot be made here: %v", name, err)
 			delete(files, name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // quick shortens reconciliation to less than a minute, and leaves enough time
@@ -104,17 +105,11 @@ func TestRootAway(t *testing.T) {
 	l.start()
 	l.wantWell(40)
 	away := filepath.Join(base, "away")
-	if err := os.Rename(root, away); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(root, away))
 	l.wantTold("missing", 40)
 	l.wantCalm("the root is missing")
-	if err := os.WriteFile(filepath.Join(away, "meanwhile.md"), []byte("- quince meanwhile\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(away, root); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(away, "meanwhile.md"), []byte("- quince meanwhile\n"), 0o600))
+	testkit.Must(t, os.Rename(away, root))
 	l.wantWell(41)
 	// The root is watched again.
 	l.write("2026-01-05/new.md", "- quince new\n")
@@ -132,28 +127,18 @@ func TestRootAwayAtStart(t *testing.T) {
 	l.fill(40)
 	l.start()
 	for _, place := range []string{"missing", "holding"} {
-		if err := l.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(root, away); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, l.stop())
+		testkit.Must(t, os.Rename(root, away))
 		if place == "holding" {
-			if err := os.Mkdir(root, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Mkdir(root, 0o700))
 		}
 		l.launch()
 		l.until("it answers", func() bool { _, err := l.status(); return err == nil })
 		l.wantTold(place, 40)
 		if place == "holding" {
-			if err := os.Remove(root); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Remove(root))
 		}
-		if err := os.Rename(away, root); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Rename(away, root))
 		l.wantWell(40)
 	}
 }

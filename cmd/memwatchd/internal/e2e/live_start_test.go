@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // again starts the same daemon once more, and returns its output when it ends.
@@ -55,9 +56,7 @@ func TestStartedWhileItEnds(t *testing.T) {
 
 	// The daemon completes a pending request, and so takes a while to end.
 	c, err := net.Dial("unix", l.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	const question = `{"query":"quince","context":"public"}`
 	fmt.Fprintf(c, "POST /v1/search HTTP/1.1\r\nHost: m\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(question))

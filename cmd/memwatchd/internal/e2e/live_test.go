@@ -60,9 +60,7 @@ func startLive(t *testing.T, root, config string) *live {
 func newLive(t *testing.T, root, config string) *live {
 	t.Helper()
 	base, err := os.MkdirTemp("/tmp", "mw") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	l := &live{
 		t: t, root: root,
@@ -74,9 +72,7 @@ func newLive(t *testing.T, root, config string) *live {
 		"XDG_CONFIG_HOME": "config", "XDG_RUNTIME_DIR": "run",
 	} {
 		dir := filepath.Join(base, sub)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(dir, 0o700))
 		l.env = append(l.env, name+"="+dir)
 	}
 	l.env = append(l.env, "PATH="+os.Getenv("PATH"), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
@@ -94,12 +90,8 @@ func (l *live) configure(config string) {
 		text += "visibility: {daily: public_ok, sessions: public_ok}\n"
 	}
 	// In one step: an empty file is a valid configuration.
-	if err := os.WriteFile(l.config+".new", []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.Rename(l.config+".new", l.config); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, os.WriteFile(l.config+".new", []byte(text), 0o600))
+	testkit.Must(l.t, os.Rename(l.config+".new", l.config))
 }
 
 // start starts the daemon and waits until its index is complete.
@@ -132,9 +124,7 @@ func (l *live) launch() {
 	}
 	l.cmd.Env = l.env
 	l.cmd.Stderr, l.cmd.Stdout = &l.log, &l.log
-	if err := l.cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, l.cmd.Start())
 	l.done = make(chan error, 1)
 	cmd, done := l.cmd, l.done
 	go func() { done <- cmd.Wait() }()
@@ -225,9 +215,7 @@ func (l *live) ask(op string, req fields, answer any) error {
 // must sends a request that must succeed.
 func (l *live) must(op string, req fields, answer any) {
 	l.t.Helper()
-	if err := l.ask(op, req, answer); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, l.ask(op, req, answer))
 }
 
 // search returns at most 100 hits.
@@ -257,9 +245,7 @@ func (l *live) status() (api.Status, error) {
 func (l *live) mustStatus() api.Status {
 	l.t.Helper()
 	s, err := l.status()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	return s
 }
 
@@ -311,9 +297,7 @@ func (l *live) within(limit time.Duration, what string, cond func() bool) {
 // the signal alone does not wait for.
 func (l *live) suspend() {
 	l.t.Helper()
-	if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, l.cmd.Process.Signal(syscall.SIGSTOP))
 	l.until("it is stopped", func() bool {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", l.cmd.Process.Pid))
 		return !slices.ContainsFunc(threads, func(path string) bool {
@@ -326,9 +310,7 @@ func (l *live) suspend() {
 // resume continues the execution of the daemon.
 func (l *live) resume() {
 	l.t.Helper()
-	if err := l.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, l.cmd.Process.Signal(syscall.SIGCONT))
 }
 
 // path returns the path of a file of the memory.
@@ -337,9 +319,7 @@ func (l *live) path(path string) string { return filepath.Join(l.root, path) }
 func (l *live) read(path string) string {
 	l.t.Helper()
 	text, err := os.ReadFile(l.path(path))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	return string(text)
 }
 
@@ -363,9 +343,7 @@ func (l *live) kilobytes(key string) int {
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, key+":"); ok {
 			n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
-			if err != nil {
-				l.t.Fatal(err)
-			}
+			testkit.Must(l.t, err)
 			return n
 		}
 	}
@@ -430,25 +408,17 @@ func newSomebodys(t *testing.T, config string) *live {
 	l := newLive(t, "", config)
 	base := filepath.Dir(l.config)
 	l.root = filepath.Join(base, "root")
-	if err := os.Mkdir(l.root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(l.root, 0o700))
 	l.configure(config)
 	if os.Geteuid() == 0 {
 		l.uid = nobody
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		program, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		// Other users cannot read the directory of the test binary.
 		l.program = filepath.Join(base, "memwatchd")
-		if err := os.WriteFile(l.program, program, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(l.program, program, 0o755))
 	}
 	return l
 }
@@ -465,7 +435,5 @@ func (l *live) own() {
 		}
 		return os.Lchown(path, l.uid, l.uid)
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 }

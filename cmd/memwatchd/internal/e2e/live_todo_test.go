@@ -118,9 +118,7 @@ func TestRaceTodoTicksOnce(t *testing.T) {
 	if got, want := c.read(c.now), strings.Replace(oneTask, "[ ]", "[x]", 1); got != want {
 		t.Errorf("the file that was edited is\n%s\nwant it as it was saved:\n%s", got, want)
 	}
-	if err := c.stop(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.stop())
 	c.start()
 	c.noted()
 	c.sentinel("b")
@@ -148,7 +146,5 @@ func TestTodoWaitsAcrossKill(t *testing.T) {
 
 func (c *chores) remove(path string) {
 	c.t.Helper()
-	if err := os.Remove(c.path(path)); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, os.Remove(c.path(path)))
 }

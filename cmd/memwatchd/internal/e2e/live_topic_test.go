@@ -151,15 +151,11 @@ func TestTopic(t *testing.T) {
 func (l *live) noted() string {
 	l.t.Helper()
 	files, err := filepath.Glob(l.path("memory/*.md"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	var b strings.Builder
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.Must(l.t, err)
 		b.Write(text)
 	}
 	return b.String()

@@ -9,42 +9,31 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestHugeFile checks that a file that grows without limit, in a single line,
 // needs no memory and does not affect other files.
 func TestHugeFile(t *testing.T) {
 	t.Parallel()
-	size := 64 << 20
-	if os.Getenv("FAULTS") != "" {
-		size = 1 << 30
-	}
-	l := newLive(t, t.TempDir(), "")
-	for n := range 20 {
-		l.write(fmt.Sprintf("s%d.md", n), "- medlar\n")
-	}
-	l.start()
+	l := startLive(t, t.TempDir(), "")
 	before := l.peak()
 	f, err := os.Create(l.path("huge.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	line := strings.Repeat("quince and more ", 1<<16)
-	for n := 0; n < size; n += len(line) {
+	for n := range thorough(64, 1024) {
 		if _, err := f.WriteString(line); err != nil {
-			t.Skipf("there is no room for %d bytes here: %v", size, err)
+			t.Skipf("there is no room for %d MiB here: %v", n, err)
 		}
-		if n%(32<<20) == 0 {
-			l.write("other.md", fmt.Sprintf("- loquat %d\n", n))
-			if a := l.search(owner, fmt.Sprintf(`"loquat %d"`, n), nil); a.Total != 1 {
+		if n%32 == 0 {
+			l.write("other.md", "- loquat "+letters(n)+"\n")
+			if a := l.search(owner, letters(n), nil); a.Total != 1 {
 				t.Errorf("beside it a save is not found: %+v", a)
 			}
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f.Close()
 	l.until("it is listed as too large", func() bool {
 		return slices.ContainsFunc(l.mustStatus().Skipped, func(s api.Skipped) bool {
 			return s.Path == "huge.md" && strings.Contains(s.Reason, "too large")
@@ -53,9 +42,7 @@ func TestHugeFile(t *testing.T) {
 	if a := l.search(owner, "quince", nil); a.Total != 0 {
 		t.Errorf("%d entries of it are found", a.Total)
 	}
-	t.Logf("%d MiB of file: %d MiB held at most, %d before it", size>>20, l.peak(), before)
-	// Below the limit of 4 MiB the file may be read, which needs a few times
-	// that much.
+	// Below the limit of 4 MiB the file may be read, which needs a few times that much.
 	if held := l.peak() - before; held > 150 && !raced() {
 		t.Errorf("%d MiB were held for it", held)
 	}
@@ -72,9 +59,7 @@ func TestUnreadable(t *testing.T) {
 	l.own()
 	chmod := func(path string, mode fs.FileMode) {
 		t.Helper()
-		if err := os.Chmod(l.path(path), mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(l.path(path), mode))
 	}
 	chmod("never.md", 0)
 	l.start()

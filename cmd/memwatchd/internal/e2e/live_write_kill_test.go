@@ -67,12 +67,8 @@ func (w *wave) come() {
 	if err == nil {
 		_, err = f.WriteAt([]byte("x"), int64(len("## Tasks\n- [")))
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, err)
+	testkit.Must(w.t, f.Close())
 }
 
 // done returns the number of ticked files. Each file must have its whole old or

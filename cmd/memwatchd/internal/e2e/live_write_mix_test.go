@@ -139,9 +139,7 @@ func (c *chores) wantMix(acked map[string]string) {
 		}
 		return err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	for word, by := range acked {
 		if count[word] != 1 {
 			c.t.Errorf("%s of %s is there %d times", word, by, count[word])

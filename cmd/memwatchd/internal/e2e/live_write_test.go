@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // eager makes the daemon write without delay and with a high limit of writes.
@@ -35,9 +36,7 @@ func (l *live) leftovers() (left []string) {
 	l.t.Helper()
 	journal := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/journal")
 	records, err := os.ReadDir(journal)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	for _, r := range records {
 		if strings.Contains(r.Name(), "intent") {
 			left = append(left, r.Name())
@@ -134,9 +133,7 @@ func (p saver) race(t *testing.T, rounds int) {
 	needLeases(t, c.root)
 	path := c.path(c.before)
 	was := personal(0)
-	if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(was), 0o600))
 	c.sync()
 	var over atomic.Bool
 	var asked, changed atomic.Int64
@@ -179,9 +176,7 @@ func (p saver) race(t *testing.T, rounds int) {
 			want = text
 		}
 		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond)
-		if err := p.save(path, text); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.save(path, text))
 		if n%2 == 0 {
 			continue // again at once
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 const repository = "../../../.."
@@ -38,24 +40,16 @@ func pages(t *testing.T) []*docPage {
 		t.Fatalf("there are no pages: %v", err)
 	}
 	below, err := filepath.Glob(filepath.Join(repository, "docs", "*", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	paths = append(paths, below...)
 	var list []*docPage
 	for _, path := range append([]string{filepath.Join(repository, "README.md")}, paths...) {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		name, err := filepath.Rel(repository, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p, err := parsePage(filepath.ToSlash(name), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		list = append(list, p)
 	}
 	return list

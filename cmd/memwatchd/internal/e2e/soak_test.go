@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // A soak is one daemon under concurrent load for a long time: people, agents and tools
@@ -459,9 +460,7 @@ func (s *soak) quiet() figures {
 	least, steady := figures{}, 0
 	s.until("the daemon is quiet", func() bool {
 		one, err := s.sample()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.Must(s.t, err)
 		steady++
 		for name, value := range one {
 			if was, ok := least[name]; !ok || value < was {

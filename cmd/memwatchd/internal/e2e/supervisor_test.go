@@ -36,9 +36,7 @@ func TestSupervisorIsTold(t *testing.T) {
 	}
 	l.ready()
 	good, err := os.ReadFile(l.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct{ name, config string }{
 		{"the same", string(good)},
 		{"one that makes no sense", "memory: {dri: x}\n"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // pageNow is the time at which the commands of the pages ran.
@@ -55,9 +56,7 @@ func newTypist(t *testing.T, readme bool) *typist {
 func newHome(t *testing.T) *typist {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "mw") // short, because a socket is below it
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &typist{home: home, dir: home}
 	t.Cleanup(func() {
 		s.end(t)
@@ -69,15 +68,11 @@ func newHome(t *testing.T) *typist {
 		stopped + "=" + pageNow, "USER=me", "GIT_AUTHOR_NAME=me", "GIT_AUTHOR_EMAIL=me@example.org", "GIT_COMMITTER_NAME=me", "GIT_COMMITTER_EMAIL=me@example.org",
 	}
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	archive := "." + host + ".md" // the host name in the pages is desk
 	today, pageDay := time.Now().UTC(), pageNow[:len(time.DateOnly)]
 	program, err := exec.LookPath("memwatchd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.shown = strings.NewReplacer(program, "/usr/local/bin/memwatchd", run, "/run/user/1000", home, "/home/me", archive, ".desk.md",
 		// The times of typed files come from the file system.
 		"  "+today.Format(time.DateOnly), "  "+pageDay, "  "+today.AddDate(0, 0, 1).Format(time.DateOnly), "  "+pageDay)
@@ -94,9 +89,7 @@ func setTimes(t *testing.T, dir string, to time.Time) {
 		}
 		return os.Chtimes(path, to, to)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 // shell returns a command that runs a line in the shell.
@@ -117,9 +110,7 @@ func (s *typist) must(t *testing.T, line string) {
 func (s *typist) start(t *testing.T, line string) {
 	t.Helper()
 	p, err := startProcess(s.shell("exec " + line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.started = append(s.started, p)
 	if err := p.await(regexp.MustCompile("index is complete"), time.Minute); err != nil {
 		t.Fatalf("$ %s: %v", line, err)
