@@ -26,21 +26,16 @@ func (l *live) fill(files int) {
 	}
 }
 
-// wantWell waits until the daemon is healthy and finds this many quinces in the
-// files.
-func (l *live) wantWell(quinces int, in ...int) {
+// wantWell waits until the daemon is healthy and finds a quince in each file.
+func (l *live) wantWell(files int) {
 	l.t.Helper()
-	files := quinces
-	if len(in) > 0 {
-		files = in[0]
-	}
 	l.until("all is well", func() bool {
 		s, err := l.status()
 		return err == nil && s.Healthy && s.RootState == "watched" && s.Files == files && !s.Index.Degraded && s.Index.Problem == ""
 	})
 	a := l.search(owner, "quince", nil)
-	if a.Total != quinces || !a.Index.Synced || a.Index.Degraded || a.Index.Problem != "" {
-		l.t.Errorf("%d entries are found, want %d; %+v", a.Total, quinces, a.Index)
+	if a.Total != files || !a.Index.Synced || a.Index.Degraded || a.Index.Problem != "" {
+		l.t.Errorf("%d entries are found, want %d; %+v", a.Total, files, a.Index)
 	}
 	if c := l.check(); len(c.Differing) != 0 || c.Files != files {
 		l.t.Errorf("check says %+v", c)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,17 +19,15 @@ import (
 // A phone is a server with one topic. It stores the messages sent to it.
 type phone struct {
 	*httptest.Server
-	mu    sync.Mutex
-	lines []string // each with its line end
-	ids   []string
-	came  chan struct{} // closed when a message arrives
+	mu         sync.Mutex
+	ids, lines []string
 }
 
 const phoneTopic, phoneToken = "my-phone", "tk_of_the_phone"
 
 func newPhone(t *testing.T) *phone {
 	t.Helper()
-	p := &phone{came: make(chan struct{})}
+	p := &phone{}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(func() {
 		p.CloseClientConnections()
@@ -49,8 +48,6 @@ func (p *phone) send(id, title, text string, ago ...time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ids, p.lines = append(p.ids, id), append(p.lines, string(line)+"\n")
-	close(p.came)
-	p.came = make(chan struct{})
 }
 
 // ServeHTTP streams the messages after the requested one.
@@ -60,34 +57,19 @@ func (p *phone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.mu.Lock()
-	since := r.URL.Query().Get("since")
-	next := 0
-	for i, id := range p.ids {
-		if id == since {
-			next = i + 1
-		}
-	}
-	if since == "" {
-		next = len(p.ids)
+	next := len(p.ids)
+	if since := r.URL.Query().Get("since"); since != "" {
+		next = slices.Index(p.ids, since) + 1
 	}
 	p.mu.Unlock()
 	fmt.Fprintf(w, `{"id":"o","time":%d,"event":"open","topic":%q}`+"\n", time.Now().Unix()-1, phoneTopic)
-	for {
-		w.(http.Flusher).Flush()
+	for ; r.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
 		p.mu.Lock()
-		came := p.came
-		if next < len(p.lines) {
+		for ; next < len(p.lines); next++ {
 			fmt.Fprint(w, p.lines[next])
-			next++
-			p.mu.Unlock()
-			continue
 		}
 		p.mu.Unlock()
-		select {
-		case <-came:
-		case <-r.Context().Done():
-			return
-		}
+		w.(http.Flusher).Flush()
 	}
 }
 
