@@ -30,23 +30,19 @@ func current(t *testing.T, name, want string) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	old, err := parsePage(name, text)
-	testkit.Must(t, err)
 	shown := map[string]string{}
-	old.each("console", func(_, text string) {
+	(&docPage{name, string(text)}).each("console", func(_, text string) {
 		for _, step := range stepsOf(text) {
 			shown[step.line] = step.output
 		}
 	})
-	fresh, err := parsePage(name, []byte(want))
-	testkit.Must(t, err)
-	want = string(fresh.replaced("console", func(text string) string {
+	want = (&docPage{name, want}).replaced("console", func(text string) string {
 		var out strings.Builder
 		for _, step := range stepsOf(text) {
 			out.WriteString(step.typed() + shown[step.line])
 		}
 		return out.String()
-	}))
+	})
 	if *update {
 		testkit.Must(t, os.WriteFile(path, []byte(want), 0o644))
 	} else if diff := cmp.Diff(want, string(text)); diff != "" {
