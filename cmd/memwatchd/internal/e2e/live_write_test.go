@@ -1,23 +1,164 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
+
+// A chores is a daemon with copies of tasks.
+type chores struct {
+	*live
+	before, now string // sessions of yesterday and of today
+}
+
+const oneTask = "---\ntasks: \"0/1\"\n---\n\n## Tasks\n- [ ] Renew the certificate\n"
+
+// startChores starts a daemon that has recorded an open task in two sessions.
+func startChores(t *testing.T, config string) *chores {
+	t.Helper()
+	return startChoresAt(t, t.TempDir(), config)
+}
+
+func startChoresAt(t *testing.T, root, config string) *chores {
+	t.Helper()
+	c := &chores{before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
+	testkit.WriteFile(t, filepath.Join(root, c.before), oneTask)
+	testkit.WriteFile(t, filepath.Join(root, c.now), oneTask)
+	c.live = startLive(t, root, config)
+	c.noted()
+	return c
+}
+
+// noted waits until reconciliation has seen every file.
+func (c *chores) noted() {
+	c.t.Helper()
+	c.until("the tasks are noted", func() bool {
+		s, err := c.status()
+		return err == nil && s.Todosync != nil && s.Todosync.Problem == ""
+	})
+}
+
+// edit replaces a word in a file in place, as some editors do.
+func (c *chores) edit(path, from, to string) {
+	c.t.Helper()
+	text := c.read(path)
+	if !strings.Contains(text, from) {
+		c.t.Fatalf("%s has no %q:\n%s", path, from, text)
+	}
+	c.write(path, strings.Replace(text, from, to, 1))
+}
+
+// becomes waits until a file has the wanted text.
+func (c *chores) becomes(path, want string) {
+	c.t.Helper()
+	c.until(path+" is written", func() bool { return c.read(path) == want })
+}
+
+// sentinel completes a task of its own. When the copy is ticked, everything
+// saved before has been decided too.
+func (c *chores) sentinel(name string) {
+	c.t.Helper()
+	older, newer := testkit.DaysAgo(1)+"/sentinel_"+name+".md", testkit.DaysAgo(0)+"/sentinel_"+name+".md"
+	c.write(older, "## Tasks\n- [ ] sentinel "+name+"\n")
+	c.sync()
+	c.until("the sentinel is noted", func() bool { return c.planned() == 0 })
+	c.write(newer, "## Tasks\n- [x] sentinel "+name+"\n")
+	c.becomes(older, "## Tasks\n- [x] sentinel "+name+"\n")
+}
+
+func (c *chores) planned() int { return c.mustStatus().Todosync.Planned }
+
+// writes lists the files that the daemon wrote, except sentinels, by path.
+func (c *chores) writes() []string {
+	c.t.Helper()
+	var a api.JournalAnswer
+	c.must("journal", owner.with(fields{"limit": 100}), &a)
+	paths := []string{}
+	for _, w := range a.Writes {
+		if !strings.Contains(w.Path, "sentinel") && w.Cause != "external" {
+			paths = append(paths, w.Path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (c *chores) wrote(want ...string) {
+	c.t.Helper()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, c.writes()); diff != "" && len(want)+len(c.writes()) > 0 {
+		c.t.Errorf("written (-want +got):\n%s", diff)
+	}
+}
+
+const quickly = "write: {quiet: 50ms}\n"
+
+// TestRaceTodoTicksOnce checks that one edit by hand causes one write-back of each
+// affected file and no further writes, not even after a restart.
+func TestRaceTodoTicksOnce(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, quickly)
+	third := testkit.DaysAgo(2) + "/telegram_1.md"
+	const crlf = "\ufeff## Follow Ups\r\n- [ ] Renew the certificate\r\n\r\n## Tasks\r\n* [ ]  renew the **certificate**."
+	c.write(third, crlf)
+	c.sync()
+	c.edit(c.now, "[ ]", "[x]")
+	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask))
+	c.becomes(third, strings.Replace(crlf, "* [ ]", "* [x]", 1))
+	c.sentinel("a")
+	c.wrote(c.before, third)
+	if got, want := c.read(c.now), strings.Replace(oneTask, "[ ]", "[x]", 1); got != want {
+		t.Errorf("the file that was edited is\n%s\nwant it as it was saved:\n%s", got, want)
+	}
+	testkit.Must(t, c.stop())
+	c.start()
+	c.noted()
+	c.sentinel("b")
+	c.wrote(c.before, third)
+}
+
+// TestTodoWaitsAcrossKill checks that a pending write-back is not lost when the
+// daemon is killed, and is done when possible.
+func TestTodoWaitsAcrossKill(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, "write: {quiet: 1h}\n")
+	c.write(c.before, oneTask+"\n")
+	c.sync()
+	c.edit(c.now, "[ ]", "[x]")
+	c.until("the write-back waits", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
+	c.cmd.Process.Kill()
+	<-c.done
+	c.done = nil
+	c.configure(quickly)
+	c.start()
+	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)+"\n")
+	c.sentinel("a")
+	c.wrote(c.before)
+}
+
+func (c *chores) remove(path string) {
+	c.t.Helper()
+	testkit.Must(c.t, os.Remove(c.path(path)))
+}
 
 // eager makes the daemon write without delay and with a high limit of writes.
 const eager = "write: {quiet: 0s, fuse: 10000}\nwatch: {vanish: 100ms, reconcile: 2s}\n"
@@ -196,4 +337,624 @@ func (p saver) race(t *testing.T, rounds int) {
 		t.Errorf("it was changed %d times: %+v", changed.Load(), s)
 	}
 	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked.Load(), changed.Load(), s.Applied, s.LostRaces)
+}
+
+// A wave is a task in many files that is completed in one of them.
+type wave struct {
+	*chores
+	name  string
+	files int
+}
+
+func (w *wave) path(n int) string {
+	return fmt.Sprintf("%s/%s_%02d.md", testkit.DaysAgo(1+n%7), w.name, n)
+}
+
+func (w *wave) text(n int) string {
+	return strings.Replace(personal(n), "Renew the certificate", "Send "+w.name, 1)
+}
+
+func (w *wave) ticked(n int) string {
+	return strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(w.text(n))
+}
+
+// wave completes a task that is open in a number of files, and waits until the
+// daemon has begun to tick it there.
+func (c *chores) wave(name string, files int) *wave {
+	c.t.Helper()
+	w := c.newWave(name, files)
+	w.come()
+	c.until("it begins", func() bool { return w.done() > 0 })
+	return w
+}
+
+// newWave creates a task that is open in a number of files.
+func (c *chores) newWave(name string, files int) *wave {
+	c.t.Helper()
+	w := &wave{c, name, files}
+	for n := range files {
+		c.write(w.path(n), w.text(n))
+	}
+	c.write(w.source(), "## Tasks\n- [ ] Send "+name+"\n")
+	if c.done != nil { // it runs, or will run with another configuration
+		c.until("all of it is indexed", func() bool { return c.ask("sync", owner, new(api.SyncAnswer)) == nil })
+	}
+	return w
+}
+
+// source returns the file in which the task is completed.
+func (w *wave) source() string { return testkit.DaysAgo(0) + "/source_" + w.name + ".md" }
+
+// come completes the task in place, which needs no space on a disk.
+func (w *wave) come() {
+	w.t.Helper()
+	f, err := os.OpenFile(w.live.path(w.source()), os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt([]byte("x"), int64(len("## Tasks\n- [")))
+	}
+	testkit.Must(w.t, err)
+	testkit.Must(w.t, f.Close())
+}
+
+// done returns the number of ticked files. Each file must have its whole old or
+// its whole new version.
+func (w *wave) done() (done int) {
+	w.t.Helper()
+	for n := range w.files {
+		switch text := w.read(w.path(n)); text {
+		case w.ticked(n):
+			done++
+		case w.text(n):
+		default:
+			w.t.Fatalf("%s is neither as it was nor as it is to be:\n%s", w.path(n), text)
+		}
+	}
+	return done
+}
+
+// wantOnce waits until all files are ticked, and checks that each was written
+// once and that no temporary files are left.
+func (w *wave) wantOnce() {
+	w.t.Helper()
+	w.until("all are ticked", func() bool { return w.done() == w.files })
+	w.wantSettled()
+	var want []string
+	for n := range w.files {
+		want = append(want, w.path(n)+" done")
+	}
+	slices.Sort(want)
+	var got []string
+	w.until("the journal has the last change", func() bool {
+		var a api.JournalAnswer
+		w.must("journal", owner.with(fields{"limit": 1000}), &a)
+		got = nil
+		for _, j := range a.Writes {
+			if strings.Contains(j.Path, "/"+w.name+"_") {
+				got = append(got, j.Path+" "+j.State)
+			}
+		}
+		return len(got) >= len(want)
+	})
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		w.t.Errorf("the journal has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// startWaves starts a daemon that already has a record of tasks: changes seen
+// at the first start are only recorded.
+func startWaves(t *testing.T) *chores {
+	t.Helper()
+	c := startChores(t, eager)
+	c.sentinel("first")
+	return c
+}
+
+// TestWriteKilled kills the daemon at any moment while it writes. Each file has
+// its old or its new version, and the next daemon completes the rest, once.
+func TestWriteKilled(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	halfway := 0
+	for round := range thorough(5, 200) {
+		w := c.wave("k"+letters(round), 12)
+		time.Sleep(rand.N(120 * time.Millisecond))
+		c.kill()
+		done := w.done()
+		if done < w.files {
+			halfway++
+		}
+		c.start()
+		w.wantOnce()
+		if t.Failed() {
+			t.Fatalf("round %d, killed when %d of %d were ticked", round, done, w.files)
+		}
+		for n := range w.files { // keeps the number of files constant
+			c.remove(w.path(n))
+		}
+		c.remove(w.source())
+	}
+	if halfway == 0 {
+		t.Error("it was never killed while it wrote")
+	}
+	t.Logf("%d times there was something left to do", halfway)
+}
+
+// TestRaceWriteStopped checks that a daemon that is stopped while it writes ends
+// soon and without error, and leaves no temporary files. The next daemon
+// completes the rest, once.
+func TestRaceWriteStopped(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	halfway := 0
+	for round := range thorough(3, 50) {
+		w := c.wave("s"+letters(round), 12)
+		time.Sleep(rand.N(60 * time.Millisecond))
+		if err := c.stop(); err != nil { // within a minute
+			t.Fatalf("round %d: it ended with: %v", round, err)
+		}
+		if left := c.leftovers(); len(left) > 0 {
+			t.Errorf("round %d: left over: %q", round, left)
+		}
+		if w.done() < w.files {
+			halfway++
+		}
+		c.start()
+		w.wantOnce()
+	}
+	t.Logf("%d times there was something left to do", halfway)
+}
+
+// TestRaceWriteReloaded reloads a valid or invalid configuration while the daemon
+// writes. Every file is written, once.
+func TestRaceWriteReloaded(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	for round := range thorough(3, 50) {
+		w := c.wave("r"+letters(round), 12)
+		for n := range 3 {
+			time.Sleep(rand.N(60 * time.Millisecond))
+			c.configure([]string{eager, "write: {quit: 1s}\n", eager + "journal: {keep: 91d}\n"}[n])
+			c.cmd.Process.Signal(syscall.SIGHUP)
+		}
+		w.wantOnce()
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	// Signals in quick succession count as one, so this sends one with a
+	// configuration that is certainly invalid.
+	c.configure("write: {quit: 1s}\n")
+	c.cmd.Process.Signal(syscall.SIGHUP)
+	c.until("the configuration that makes no sense is refused", func() bool {
+		return strings.Contains(c.log.String(), "is invalid, keeping the old one")
+	})
+}
+
+// mix lists requests that agents send at the same time, each with a unique word
+// in all its text.
+var mix = []struct {
+	op  string
+	req func(word string) fields
+}{
+	{"note", func(word string) fields { return fields{"text": "noted " + word, "topic": "mix"} }},
+	{"capture", func(word string) fields { return fields{"bullets": []string{"captured " + word}} }},
+	{"session", func(word string) fields {
+		return fields{"session": "mix", "draft": fields{"facts": []fields{{"text": "said " + word}}}}
+	}},
+	{"session", func(word string) fields {
+		return fields{"session": "mix", "draft": fields{"tasks": []fields{{"text": "do " + word}}}}
+	}},
+	{"item_put", func(word string) fields { return fields{"namespace": "fact", "key": "key " + word, "value": "v"} }},
+	{"remember", func(word string) fields { // the title is in the summary, too
+		return fields{"title": "of " + strings.TrimSuffix(word, "."), "text": "keep " + word, "explicit": true}
+	}},
+}
+
+// TestMixKilled kills the daemon at any moment while agents and a person write
+// to the same files. Acknowledged writes are there, nothing is duplicated, and
+// no temporary files are left.
+func TestMixKilled(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, eager)
+	log := "memory/" + testkit.DaysAgo(0) + ".md"
+	c.write(log, "# Log\n")
+	acked := map[string]string{} // word → operation that wrote it
+	for round := range thorough(5, 60) {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		dead := make(chan struct{})
+		for i, m := range mix {
+			all.Go(func() {
+				for n := 0; ; n++ {
+					word := fmt.Sprintf("q%dw%dn%d.", round, i, n)
+					answer := json.RawMessage{}
+					if err := c.ask(m.op, owner.with(m.req(word)), &answer); err == nil {
+						mu.Lock()
+						acked[word] = m.op
+						mu.Unlock()
+						continue
+					} else if !strings.Contains(err.Error(), `"busy"`) { // caused by the person's saves
+						if strings.HasPrefix(err.Error(), m.op+" ") && !strings.Contains(err.Error(), `"unavailable"`) {
+							t.Errorf("%v", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-dead:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				word := fmt.Sprintf("q%dpn%d.", round, n)
+				f, err := os.OpenFile(c.path(log), os.O_APPEND|os.O_WRONLY, 0)
+				if err == nil {
+					_, err = f.WriteString("- typed " + word + "\n")
+					f.Close()
+				}
+				if err == nil {
+					mu.Lock()
+					acked[word] = "a person"
+					mu.Unlock()
+				}
+				time.Sleep(rand.N(40 * time.Millisecond))
+			}
+		})
+		time.Sleep(50*time.Millisecond + rand.N(500*time.Millisecond))
+		c.kill()
+		close(dead)
+		all.Wait()
+		c.start()
+		c.sync()
+		c.wantSettled()
+		c.wantMix(acked)
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	t.Logf("%d were acknowledged", len(acked))
+}
+
+var (
+	mixWord = regexp.MustCompile(`q\d+(?:w\d+|p)n\d+\.`)
+	mixID   = regexp.MustCompile(`<!-- id=(\w+)`)
+)
+
+// wantMix checks that each acknowledged word is in the files once and other
+// words at most once, and that no section of a session's file and no id is
+// duplicated.
+func (c *chores) wantMix(acked map[string]string) {
+	c.t.Helper()
+	count := map[string]int{}
+	err := filepath.WalkDir(c.root, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, word := range mixWord.FindAllString(string(data), -1) {
+			count[word]++
+		}
+		seen := map[string]bool{}
+		for _, id := range mixID.FindAllString(string(data), -1) {
+			if seen[id] {
+				c.t.Errorf("%s has %s twice", path, id)
+			}
+			seen[id] = true
+		}
+		for line := range strings.Lines(string(data)) {
+			if heading := strings.TrimSpace(line); strings.HasSuffix(path, "mix.md") && strings.HasPrefix(heading, "#") {
+				if seen[heading] {
+					c.t.Errorf("%s has %q twice", path, heading)
+				}
+				seen[heading] = true
+			}
+		}
+		return err
+	})
+	testkit.Must(c.t, err)
+	for word, by := range acked {
+		if count[word] != 1 {
+			c.t.Errorf("%s of %s is there %d times", word, by, count[word])
+		}
+	}
+	for word, n := range count {
+		if n > 1 && acked[word] == "" {
+			c.t.Errorf("%s is there %d times", word, n)
+		}
+	}
+}
+
+// stamps returns the modes, times and contents of all files below the root.
+func (l *live) stamps() map[string]string {
+	l.t.Helper()
+	list := map[string]string{}
+	err := filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if info.Mode().IsRegular() {
+			text, err = os.ReadFile(path)
+		}
+		list[strings.TrimPrefix(path, l.root)] = fmt.Sprintf("%s %s %s", info.Mode(), info.ModTime(), text)
+		return err
+	})
+	testkit.Must(l.t, err)
+	return list
+}
+
+// wantStill checks that no temporary files are left and that nothing is written
+// for a while.
+func (l *live) wantStill(state string) {
+	l.t.Helper()
+	l.wantSettled()
+	watched := 2 * time.Second
+	if os.Getenv("FAULTS") != "" {
+		watched = 2 * time.Minute
+	}
+	before, applied := l.stamps(), l.mustStatus().Write.Applied
+	time.Sleep(watched) // the interval of the observation
+	if diff := cmp.Diff(before, l.stamps()); diff != "" {
+		l.t.Errorf("%s, within %s (-before +after):\n%s", state, watched, diff)
+	}
+	if now := l.mustStatus().Write.Applied; now != applied {
+		l.t.Errorf("%s, within %s %d changes were made", state, watched, now-applied)
+	}
+}
+
+// overdue makes a run of the compactor that was due days ago a missed one. The
+// daemon must not run.
+func (l *live) overdue(days int) {
+	l.t.Helper()
+	path := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/compactor.json")
+	passed := map[string]any{"schedule": "0 3 * * *"}
+	if text, err := os.ReadFile(path); err == nil {
+		testkit.Must(l.t, json.Unmarshal(text, &passed))
+	}
+	passed["until"] = time.Now().AddDate(0, 0, -days)
+	delete(passed, "meant")
+	text, err := json.Marshal(passed)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	testkit.Must(l.t, err)
+}
+
+// ran returns the time of the compactor's last run.
+func (l *live) ran() time.Time {
+	l.t.Helper()
+	s := l.mustStatus().Compactor
+	if s.Problem != "" {
+		l.t.Errorf("the compactor says: %s", s.Problem)
+	}
+	return s.LastRun
+}
+
+// crowd fills a long-term file over its limit, so that part of it must be
+// archived.
+func (c *chores) crowd() string {
+	c.t.Helper()
+	const path = "_longterms/owner/_index.md"
+	var text strings.Builder
+	for n := range 250 {
+		fmt.Fprintf(&text, "- something to remember, number %d\n", n)
+	}
+	c.write(path, text.String())
+	return path
+}
+
+// TestWriteSwitches checks that each switch turns off only its own function,
+// and with any setting nothing is written at the first start. A missed run of
+// the compactor is made up for, once.
+func TestWriteSwitches(t *testing.T) {
+	t.Parallel()
+	for _, s := range []struct {
+		name, config    string
+		ticks, compacts bool
+	}{
+		{"all on", "", true, true},
+		{"write off", "write: {enabled: false, quiet: 0s}\n", false, false},
+		{"todosync off", "todosync: {enabled: false}\n", false, true},
+		{"compactor off", "compactor: {enabled: false}\n", true, false},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			config := s.config
+			if !strings.Contains(config, "write:") {
+				config += "write: {quiet: 0s}\n"
+			}
+			c := &chores{live: newLive(t, t.TempDir(), config), before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
+			c.write(c.before, oneTask)
+			c.write(c.now, oneTask)
+			c.write(testkit.DaysAgo(3)+"/done.md", "## Tasks\n- [x] Call Bob\n")
+			c.write(testkit.DaysAgo(4)+"/open.md", "## Tasks\n- [ ] Call Bob\n")
+			counter := testkit.DaysAgo(5) + "/counter.md"
+			c.write(counter, "---\ntasks: \"7/9\"\n---\n## Tasks\n- [ ] Water the plants\n")
+			index := c.crowd()
+			crowded := c.read(index)
+
+			before := c.stamps()
+			c.start()
+			c.noted()
+			c.wantStill("at the first start")
+			if diff := cmp.Diff(before, c.stamps()); diff != "" || !c.ran().IsZero() {
+				t.Errorf("the first start writes, or the compactor ran at %s (-before +after):\n%s", c.ran(), diff)
+			}
+			testkit.Must(t, c.stop())
+
+			c.overdue(3)
+			c.start()
+			c.noted()
+			if s.name != "compactor off" {
+				c.until("the compactor has run", func() bool { return !c.ran().IsZero() })
+			}
+			if s.compacts {
+				c.until("it has made room", func() bool { return len(c.read(index)) < len(crowded) && strings.Contains(c.read(counter), "0/1") })
+			}
+			c.edit(c.now, "[ ]", "[x]")
+			if s.ticks {
+				c.becomes(c.before, tickedTask)
+			}
+			c.wantStill("when all is done")
+			after := c.stamps()
+			before["/"+c.now] = after["/"+c.now]
+			for path := range after {
+				compacts := strings.HasPrefix(path, "/_longterms") || path == "/"+counter || path == filepath.Dir("/"+counter)
+				ticks := path == "/"+c.before || path == filepath.Dir("/"+c.before)
+				if s.compacts && compacts || s.ticks && ticks {
+					delete(before, path)
+					delete(after, path)
+				}
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("what was not to be written is (-before +after):\n%s", diff)
+			}
+			if !s.compacts {
+				return
+			}
+			ran := c.ran() // only once
+			testkit.Must(t, c.stop())
+			c.start()
+			c.noted()
+			c.wantStill("when nothing is missing")
+			if again := c.ran(); !again.Equal(ran) {
+				t.Errorf("it ran at %s, and again at %s", ran, again)
+			}
+		})
+	}
+}
+
+// A sitting is an editor with an open file.
+type sitting struct {
+	name    string
+	program string
+	needs   []string
+	keys    func(*screen) // adds a line without saving
+	save    func(*screen) // saves and ends
+	reason  string        // why the write-back waits
+}
+
+const ownLine = "- a line of mine"
+
+var sittings = []sitting{
+	{
+		name: "vim", program: "vim -u DEFAULTS", needs: []string{"vim", "tmux"}, reason: "the file is open in vim",
+		keys: func(s *screen) { s.send("G", "o"); s.send("-l", "--", ownLine); s.send("Escape") },
+		save: func(s *screen) { s.send("-l", ":wq"); s.send("Enter") },
+	},
+	{
+		name: "emacs", program: "emacs -nw -q", needs: []string{"emacs", "tmux"}, reason: "the file has unsaved changes in Emacs",
+		keys: func(s *screen) { s.send("M->"); s.send("-l", "--", ownLine); s.send("Enter") },
+		save: func(s *screen) { s.send("C-x", "C-s"); s.wait("Wrote "); s.send("C-x", "C-c") },
+	},
+}
+
+// sit opens a file of a new memory in an editor and changes it there, without
+// saving.
+func (e sitting) sit(t *testing.T) (*chores, *screen) {
+	t.Helper()
+	needs(t, e.needs...)
+	c := startChoresAt(t, filepath.Join(homeDir(t), "root"), eager)
+	s := newScreen(t, e.program+" "+c.path(c.before), 100)
+	s.wait("Renew the certificate")
+	e.keys(s)
+	s.wait(ownLine)
+	return c, s
+}
+
+// waitsFor waits until the status reports that a file is not written for a
+// reason.
+func (c *chores) waitsFor(path, reason string) {
+	c.t.Helper()
+	c.until(path+" waits: "+reason, func() bool {
+		return slices.ContainsFunc(c.mustStatus().Todosync.Waiting, func(w api.Skipped) bool {
+			return w.Path == path && strings.Contains(w.Reason, reason)
+		})
+	})
+}
+
+var tickedTask = strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)
+
+// TestWriteWaitsForEditor checks that the daemon does not write a file with
+// unsaved changes in an editor. It ticks the box after the file is saved.
+func TestWriteWaitsForEditor(t *testing.T) {
+	t.Parallel()
+	for _, e := range sittings {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			c, s := e.sit(t)
+			c.edit(c.now, "[ ]", "[x]")
+			c.waitsFor(c.before, e.reason)
+			others := c.wave("letter", 3) // need not wait
+			c.until("others are written", func() bool { return others.done() == others.files })
+			if text := c.read(c.before); text != oneTask {
+				t.Errorf("it was not left alone:\n%s", text)
+			}
+			e.save(s)
+			s.end()
+			c.becomes(c.before, tickedTask+ownLine+"\n")
+			os.Remove(c.path(c.before) + "~") // Emacs keeps a backup
+			others.wantOnce()
+		})
+	}
+}
+
+// TestWriteWaitsForGit checks that while a git operation is in progress, the
+// daemon writes nothing to the repository.
+func TestWriteWaitsForGit(t *testing.T) {
+	t.Parallel()
+	needs(t, "git")
+	c := startChores(t, eager)
+	git := func(args ...string) error {
+		cmd := exec.Command("git", append([]string{"-C", c.root, "-c", "user.name=x", "-c", "user.email=x@x"}, args...)...)
+		cmd.Env = append(os.Environ(), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true")
+		return cmd.Run()
+	}
+	commit := func(branch, text string) {
+		t.Helper()
+		c.write("notes.md", text)
+		for _, args := range [][]string{{"add", "notes.md"}, {"commit", "-q", "-m", branch}, {"branch", "-f", branch}} {
+			if err := git(args...); err != nil {
+				t.Fatalf("git %q: %v", args, err)
+			}
+		}
+	}
+	testkit.Must(t, git("init", "-q", "-b", "main"))
+	commit("base", "- a\n")
+	commit("theirs", "- b\n")
+	testkit.Must(t, git("checkout", "-q", "-b", "ours", "base"))
+	commit("other", "- c\n")
+
+	lock := filepath.Join(c.root, ".git/index.lock")
+	testkit.Must(t, os.WriteFile(lock, nil, 0o600))
+	c.edit(c.now, "[ ]", "[x]")
+	c.waitsFor(c.before, "git is running")
+	if text := c.read(c.before); text != oneTask {
+		t.Errorf("it was not left alone:\n%s", text)
+	}
+	testkit.Must(t, os.Remove(lock))
+	c.becomes(c.before, tickedTask)
+
+	third := testkit.DaysAgo(2) + "/cli_3.md"
+	c.write(third, "## Tasks\n- [ ] Call Bob\n")
+	c.sync()
+	for _, doing := range []string{"rebase", "merge"} {
+		if err := git(doing, "theirs"); err == nil {
+			t.Fatalf("git %s finds nothing to ask a person about", doing)
+		}
+		c.write(testkit.DaysAgo(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
+		c.waitsFor(third, "a git "+doing+" is in progress")
+		testkit.Must(t, git(doing, "--abort"))
+		c.until("it is written", func() bool { return strings.Contains(c.read(third), "[x]") })
+		c.write(third, "## Tasks\n- [ ] Call Eve\n")
+		c.sync()
+	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -226,4 +227,177 @@ func (l *live) wantUnsayable(files map[string]string) {
 // globOf returns a pattern that matches one path.
 func globOf(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(path)
+}
+
+// TestHugeFile checks that a file that grows without limit, in a single line,
+// needs no memory and does not affect other files.
+func TestHugeFile(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, t.TempDir(), "")
+	before := l.peak()
+	f, err := os.Create(l.path("huge.md"))
+	testkit.Must(t, err)
+	defer f.Close()
+	line := strings.Repeat("quince and more ", 1<<16)
+	for n := range thorough(64, 1024) {
+		if _, err := f.WriteString(line); err != nil {
+			t.Skipf("there is no room for %d MiB here: %v", n, err)
+		}
+		if n%32 == 0 {
+			l.write("other.md", "- loquat "+letters(n)+"\n")
+			if a := l.search(owner, letters(n), nil); a.Total != 1 {
+				t.Errorf("beside it a save is not found: %+v", a)
+			}
+		}
+	}
+	f.Close()
+	l.until("it is listed as too large", func() bool {
+		return slices.ContainsFunc(l.mustStatus().Skipped, func(s api.Skipped) bool {
+			return s.Path == "huge.md" && strings.Contains(s.Reason, "too large")
+		})
+	})
+	if a := l.search(owner, "quince", nil); a.Total != 0 {
+		t.Errorf("%d entries of it are found", a.Total)
+	}
+	// Below the limit of 4 MiB the file may be read, which needs a few times that much.
+	if held := l.peak() - before; held > 150 && !raced() {
+		t.Errorf("%d MiB were held for it", held)
+	}
+}
+
+// TestUnreadable checks that an unreadable file is not empty: the entries last
+// read stay, marked as stale.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	l := newSomebodys(t, "")
+	l.write("2026-02-04/a.md", "- quince one\n")
+	l.write("2026-02-05/b.md", "- quince two\n")
+	l.write("never.md", "- quince never\n")
+	l.own()
+	chmod := func(path string, mode fs.FileMode) {
+		t.Helper()
+		testkit.Must(t, os.Chmod(l.path(path), mode))
+	}
+	chmod("never.md", 0)
+	l.start()
+	if a := l.search(owner, "quince", nil); a.Total != 2 {
+		t.Fatalf("at first %q", texts(a))
+	}
+	unreadable := func() (paths []string) {
+		for _, p := range l.mustStatus().Problems {
+			if p.Code == "unreadable" {
+				paths = append(paths, p.Path)
+			}
+		}
+		return paths
+	}
+	l.until("the file that could never be read is reported", func() bool { return fmt.Sprint(unreadable()) == "[never.md]" })
+
+	chmod("2026-02-04/a.md", 0)
+	l.until("the file is reported", func() bool { return fmt.Sprint(unreadable()) == "[2026-02-04/a.md never.md]" })
+	for _, who := range []fields{owner, public} {
+		for _, h := range l.search(who, "quince", nil).Hits {
+			if want := h.Path == "2026-02-04/a.md"; h.Stale != want {
+				t.Errorf("hit in %s: stale is %v, want %v", h.Path, h.Stale, want)
+			}
+		}
+		a := l.search(who, "quince", nil)
+		if want := []string{"2026-02-04/a.md:1-1 - quince one", "2026-02-05/b.md:1-1 - quince two"}; fmt.Sprint(texts(a)) != fmt.Sprint(want) {
+			t.Errorf("%v finds %q, want %q", who, texts(a), want)
+		}
+	}
+	if file, err := l.get(owner, "2026-02-04/a.md"); err != nil || file.Text != "- quince one\n" || !file.Stale {
+		t.Errorf("get answers %+v, %v", file, err)
+	}
+	if c := l.check(); len(c.Differing) != 2 || !strings.Contains(c.Differing[0].Reason, "cannot be read") {
+		t.Errorf("check says %+v", c.Differing)
+	}
+
+	// The daemon recovers.
+	chmod("never.md", 0o600)
+	chmod("2026-02-04/a.md", 0o600)
+	l.until("all is found", func() bool {
+		a := l.search(owner, "quince", nil)
+		return a.Total == 3 && !slices.ContainsFunc(a.Hits, func(h api.Hit) bool { return h.Stale })
+	})
+	l.until("nothing is reported", func() bool {
+		s := l.mustStatus()
+		return s.ProblemCount == 0 && s.SkippedFiles == 0 && s.Healthy
+	})
+	l.write("2026-02-05/b.md", "- quince three\n")
+	if a := l.search(owner, "three", nil); a.Total != 1 {
+		t.Errorf("afterwards a save is not found: %+v", a)
+	}
+}
+
+// TestModes checks that everything that the daemon and its hooks create is
+// accessible to the daemon's user only, whatever the umask, even in a memory
+// that others can write. Existing files keep their mode when they change.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	for _, umask := range []string{"0000", "0777"} {
+		t.Run(umask, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			l := newLive(t, root, "")
+			l.limits = "umask " + umask
+			l.write("MEMORY.md", "# Facts\n\n- tea is green\n- [ ] buy milk\n")
+			l.write("notes/plan.md", "- [ ] buy milk\n")
+			testkit.Must(t, os.Chmod(filepath.Join(root, "notes"), 0o2775))
+			testkit.Must(t, os.Chmod(root, 0o775))
+			testkit.Must(t, os.Chmod(l.path("MEMORY.md"), 0o664))
+			modes := func() map[string]fs.FileMode {
+				list := map[string]fs.FileMode{}
+				for _, dir := range []string{root, filepath.Dir(l.config)} {
+					testkit.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+						if err != nil {
+							return err
+						}
+						info, err := e.Info()
+						if err == nil {
+							list[path] = info.Mode()
+						}
+						return err
+					}))
+				}
+				return list
+			}
+			before := modes()
+			l.start()
+			for _, r := range []struct {
+				op  string
+				req fields
+			}{
+				{"note", fields{"text": "the demo is on Friday"}}, {"remember", fields{"title": "Tea", "text": "green", "explicit": true}},
+				{"capture", fields{"bullets": []string{"the pump is loud"}, "session": "s1"}},
+				{"session", fields{"session": "s1", "draft": fields{"summary": "a day"}}},
+				{"write", fields{"path": "notes/deep/er/a.md", "text": "- a\n"}},
+				{"edit", fields{"path": "MEMORY.md", "old_text": "tea is green", "new_text": "tea is hot"}},
+				{"todo", fields{"text": "buy milk", "state": "done"}},
+				{"item_put", fields{"subject": "acct:42", "namespace": "fact", "key": "k", "value": "v"}},
+				{"link", fields{"external_key": "telegram:1", "subject": "acct:42"}},
+			} {
+				l.must(r.op, owner.with(r.req), new(any))
+			}
+			l.told("session-start", "SessionStart", fields{"source": "startup"})
+			l.sync()
+			testkit.Must(t, l.stop()) // writes the state
+			made := 0
+			for path, mode := range modes() {
+				old, existed := before[path]
+				switch {
+				case existed && mode != old:
+					t.Errorf("the mode of %s is %v and was %v", path, mode, old)
+				case !existed && (mode.Perm()&0o077 != 0 || mode.IsDir() && mode.Perm() != 0o700 || mode.IsRegular() && mode.Perm() != 0o600):
+					t.Errorf("the mode of %s is %v", path, mode)
+				case !existed:
+					made++
+				}
+			}
+			if made < 20 {
+				t.Errorf("only %d files and directories were made", made)
+			}
+			testkit.WriteFile(t, l.path("again.md"), "- a\n") // the root can still be written
+		})
+	}
 }
