@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -104,20 +103,12 @@ func (h *hook) save(ctx context.Context, requests []spooled) error {
 	return nil
 }
 
-// deliverSpool delivers the requests of the spool: first those for any memory
-// directory, which earlier versions kept for every directory. An error means that
-// further requests fail, too.
+// deliverSpool delivers the requests of the spool. An error means that further requests
+// fail, too.
 func (h *hook) deliverSpool(ctx context.Context) error {
-	anyRoot := *h.client
-	anyRoot.Root = ""
-	for _, s := range slices.Compact([]spool{spoolOf(&anyRoot), spoolOf(h.client)}) {
-		failed, err := s.deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
-		h.logDebug(failed)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	failed, err := spoolOf(h.client).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+	h.logDebug(failed)
+	return err
 }
 
 // send sends a request. Every error means that the request can be sent again.

@@ -61,13 +61,12 @@ func serve(t *testing.T, h *hook, handler http.HandlerFunc) {
 
 func spoolFiles(t *testing.T, h *hook) (texts []string) {
 	t.Helper()
-	s := spoolOf(h.client)
-	names, err := s.names()
+	files, err := spoolOf(h.client).files()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(s.dir, name))
+	for _, path := range files {
+		text, err := os.ReadFile(path)
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}

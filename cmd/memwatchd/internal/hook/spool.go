@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,9 +69,9 @@ func (s spool) add(requests []spooled) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	names, err := s.names()
-	if err == nil && len(names) >= maxSpooled {
-		err = fmt.Errorf("the requests of %d hooks wait for the daemon: start it", len(names))
+	files, err := s.files()
+	if err == nil && len(files) >= maxSpooled {
+		err = fmt.Errorf("the requests of %d hooks wait for the daemon: start it", len(files))
 	}
 	if err != nil {
 		return err
@@ -81,28 +80,16 @@ func (s spool) add(requests []spooled) error {
 	return state.Save(filepath.Join(s.dir, name), requests)
 }
 
-// names returns the names of the files, in order. Earlier versions left complete files
-// without spoolSuffix.
-func (s spool) names() (names []string, err error) {
-	entries, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		ext := filepath.Ext(e.Name())
-		if e.Type().IsRegular() && e.Name() != lockName && (ext == spoolSuffix || ext == "") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
+// files returns the paths of the files, in order.
+func (s spool) files() ([]string, error) { return state.Glob(s.dir, "*"+spoolSuffix) }
 
 // waiting returns the texts in the spool, one line each and each once, the newest last.
 func (s spool) waiting() (texts []string) {
-	names, _ := s.names()
+	files, _ := s.files()
 	seen := map[string]bool{"": true}
-	for _, name := range names {
-		requests, _ := readSpooled(filepath.Join(s.dir, name))
+	for _, path := range files {
+		var requests []spooled
+		_ = state.Load(path, 0, &requests)
 		for _, r := range requests {
 			first, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
 			for _, text := range append(r.Bullets, first) {
@@ -150,12 +137,12 @@ func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 }
 
 // deliver sends the requests of each file in order and then removes the file. If the
-// daemon answers a request with an error, or the file cannot be read, the file stays, and
-// failed contains the error. An error that affects all requests stops it. Only one
+// daemon answers a request with an error, the file stays, and one that cannot be read is
+// renamed; failed contains the error. An error that affects all requests stops it. Only one
 // process delivers at a time; the others wait for it until the context ends.
 func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed, err error) {
-	names, failed := s.names()
-	if len(names) == 0 {
+	files, failed := s.files()
+	if len(files) == 0 {
 		return failed, nil
 	}
 	unlock, failed := s.lock(ctx)
@@ -163,10 +150,10 @@ func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed, e
 		return failed, ctx.Err()
 	}
 	defer unlock()
-	names, failed = s.names()
-	for _, name := range names {
-		path := filepath.Join(s.dir, name)
-		requests, err := readSpooled(path)
+	files, failed = s.files()
+	for _, path := range files {
+		var requests []spooled
+		err := state.Load(path, 0, &requests)
 		for _, r := range requests {
 			sent := send(r)
 			if stopsDelivery(sent) {
@@ -180,22 +167,6 @@ func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed, e
 		failed = errors.Join(failed, err)
 	}
 	return failed, nil
-}
-
-// readSpooled reads a file. It renames a damaged one.
-func readSpooled(path string) (requests []spooled, err error) {
-	data, err := state.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.HasPrefix(data, []byte("{")) { // of earlier versions: one request
-		data = slices.Concat([]byte("["), data, []byte("]"))
-	}
-	if json.Unmarshal(data, &requests) == nil {
-		return requests, nil
-	}
-	damaged := strings.TrimSuffix(path, spoolSuffix) + ".damaged"
-	return nil, cmp.Or(os.Rename(path, damaged), fmt.Errorf("%s cannot be read", damaged))
 }
 
 // lock locks the spool. The lock ends with unlock, or with the process.
