@@ -261,21 +261,20 @@ func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.C
 	if !i.remove {
 		files = []string{a.File(i.component, m)}
 	}
-	var all, needed []*fileChange
+	var changes []*fileChange
 	for _, file := range files {
 		c, err := i.planFile(a, file, command)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, c)
-		if c.isNeeded() {
-			needed = append(needed, c)
+		if c.isNeeded() || changes == nil {
+			changes = append(changes, c)
 		}
 	}
-	if needed == nil {
-		return all[:1], nil
+	if len(changes) > 1 && !changes[0].isNeeded() {
+		changes = changes[1:]
 	}
-	return needed, nil
+	return changes, nil
 }
 
 // planFile returns the change of one file.

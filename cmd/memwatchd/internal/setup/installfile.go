@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,8 +63,8 @@ func ThisMachine() (agents.Machine, error) {
 }
 
 // replace replaces the file through a temporary file, if it is unchanged since
-// it was read. A complete file exists at any time, with the previous owner and
-// mode.
+// it was read. A complete file exists at any time, with the previous owner
+// and mode.
 func (s *settingsFile) replace(data []byte) error {
 	if s.info == nil {
 		if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
@@ -74,7 +75,8 @@ func (s *settingsFile) replace(data []byte) error {
 	}
 	return state.Replace(s.path, 0o600, data, func(temp *os.File) error {
 		if s.info != nil {
-			if err := s.copyOwner(temp); err != nil {
+			owner := s.info.Sys().(*syscall.Stat_t) // another one if root runs the command
+			if err := cmp.Or(temp.Chown(int(owner.Uid), int(owner.Gid)), temp.Chmod(s.info.Mode().Perm())); err != nil {
 				return err
 			}
 		}
@@ -111,19 +113,5 @@ func (s *settingsFile) checkReplaceable() error {
 	if s.info.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%s: the file is read-only", s.path)
 	}
-	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-		return fmt.Errorf("%s: the file has %d hard links, and the others would keep the old text", s.path,
-			stat.Nlink)
-	}
 	return nil
-}
-
-// copyOwner gives a new file the owner and the mode of the old one.
-func (s *settingsFile) copyOwner(temp *os.File) error {
-	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && (int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid()) {
-		if err := temp.Chown(int(stat.Uid), int(stat.Gid)); err != nil {
-			return fmt.Errorf("%s: keep the owner of the file: %w", s.path, err)
-		}
-	}
-	return temp.Chmod(s.info.Mode().Perm())
 }
