@@ -171,7 +171,7 @@ func (e *Embedder) setDimensions(n int) error {
 	var err error
 	if !same {
 		for _, p := range old {
-			err = errors.Join(err, p.retain(func(index.TextKey) bool { return false }))
+			err = errors.Join(err, p.drop())
 		}
 		err = errors.Join(err, state.Save(filepath.Join(e.Dir, spaceName), saved))
 	}

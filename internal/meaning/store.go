@@ -218,32 +218,19 @@ func (p *partitionFile) append(keys []index.TextKey, list [][]float32) error {
 // retain removes every vector that keep rejects. It returns when no file contains
 // them.
 func (p *partitionFile) retain(keep func(index.TextKey) bool) error {
-	var rows []int
-	for row, key := range p.keys {
-		if keep(key) {
-			rows = append(rows, row)
-		}
-	}
-	switch len(rows) {
-	case len(p.keys):
+	if !slices.ContainsFunc(p.keys, func(key index.TextKey) bool { return !keep(key) }) {
 		return nil
-	case 0:
-		return p.drop()
 	}
 	err := state.WriteFrom(p.path, func(w io.Writer) error {
-		if _, err := w.Write(p.header()); err != nil {
-			return err
-		}
+		_, err := w.Write(p.header())
 		b := make([]byte, p.rowSize())
-		for _, row := range rows {
-			if _, err := p.file.ReadAt(b, p.offset(row)); err != nil {
-				return err
-			}
-			if _, err := w.Write(b); err != nil {
-				return err
+		for row, key := range p.keys {
+			if err == nil && keep(key) {
+				_, err = p.file.ReadAt(b, p.offset(row))
+				w.Write(b) // a later call or the sync returns the error
 			}
 		}
-		return nil
+		return err
 	})
 	if errors.Is(err, io.EOF) { // another program has truncated the file
 		return p.drop()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
-	"time"
 
 	"github.com/memwatchd/memwatchd/internal/state"
 )
@@ -27,27 +26,16 @@ type line struct {
 	Payload    map[string]any `json:"payload"`
 }
 
-// quickOutbox is the time for writing the outbox above which it is not written after each
-// change: that shall take at most a twentieth of the time.
-const quickOutbox = 500 * time.Millisecond
-
 // writeOutbox replaces the outbox by the changes that the store lacks, or by nothing if
 // they are larger than MaxSpool.
 func (p *Publisher) writeOutbox(ctx context.Context) error {
-	p.boxWait = time.Until(p.boxDue)
 	p.dirtyMu.Lock()
 	all, dirty, spooled := p.all && p.Source.Complete(), maps.Clone(p.dirty), p.spooled
-	p.spooled = spooled || p.boxWait <= 0
+	p.spooled = true
 	p.dirtyMu.Unlock()
-	if spooled || p.boxWait > 0 {
+	if spooled {
 		return nil
 	}
-	start := time.Now()
-	defer func() {
-		if took := time.Since(start); took > quickOutbox {
-			p.boxDue = time.Now().Add(20 * took)
-		}
-	}()
 	count, size := 0, int64(0)
 	err := state.WriteFrom(filepath.Join(p.Dir, boxNames[0]), func(items io.Writer) error {
 		return state.WriteFrom(filepath.Join(p.Dir, boxNames[1]), func(summaries io.Writer) error {
@@ -91,7 +79,7 @@ func (p *Publisher) clearOutbox() error {
 	p.dirtyMu.Lock()
 	p.spooled = false
 	p.dirtyMu.Unlock()
-	p.waiting, p.boxWait = 0, 0
+	p.waiting = 0
 	if p.boxBytes == 0 {
 		return nil
 	}

@@ -53,10 +53,8 @@ type Publisher struct {
 
 	mu       sync.Mutex // held while the versions, the outbox or the store change
 	sent     versions
-	waiting  int           // changes that the store lacks
-	boxBytes int64         // size of the outbox
-	boxDue   time.Time     // it is not written before
-	boxWait  time.Duration // until it must be written; not positive if it is current
+	waiting  int   // changes that the store lacks
+	boxBytes int64 // size of the outbox
 
 	statusMu sync.Mutex
 	status   api.ShareStatus
@@ -86,7 +84,7 @@ func (p *Publisher) Open() error {
 // them.
 func (p *Publisher) Changed(path string) {
 	p.dirtyMu.Lock()
-	if path != "" && len(p.dirty) < maxDirty {
+	if path != "" {
 		p.dirty[path] = true
 	} else {
 		p.all = true
@@ -103,9 +101,6 @@ func (p *Publisher) wakeUp() {
 	default:
 	}
 }
-
-// maxDirty bounds the paths that are remembered.
-const maxDirty = 10_000
 
 // Times of the loop.
 const (
@@ -149,9 +144,6 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 		wait = retryTime
 	case p.mustCompare():
 		wait = fillTime
-	}
-	if p.boxWait > 0 {
-		wait = min(wait, p.boxWait)
 	}
 	return wait
 }
@@ -390,7 +382,6 @@ func (p *Publisher) Flush(ctx context.Context) error {
 
 func (p *Publisher) flushLocked(ctx context.Context) error {
 	p.Breaker.Reset()
-	p.boxDue = time.Time{}
 	p.Changed("")
 	err := p.publishChanges(ctx)
 	if err == nil && !p.Breaker.Allows() {

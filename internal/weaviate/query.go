@@ -113,7 +113,7 @@ func (c *Client) query(ctx context.Context, parts []part) ([]share.Object, error
 	request := map[string]string{"query": "{Get{" + text.String() + "}}"}
 	err := c.send(ctx, http.MethodPost, "/v1/graphql", request, &answer)
 	if isStatus(err, http.StatusUnprocessableEntity) { // a store without any collection
-		return nil, c.describeQueryError(ctx, true)
+		return nil, c.describeQueryError(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (c *Client) query(ctx context.Context, parts []part) ([]share.Object, error
 			name, _ = e.Path[1].(string)
 		}
 		if name == "" || !strings.Contains(e.Message, unknownTenant) && !strings.Contains(e.Message, forbidden) {
-			return nil, c.describeQueryError(ctx, name == "")
+			return nil, c.describeQueryError(ctx)
 		}
 		empty[name] = true
 	}
@@ -154,14 +154,12 @@ func (c *Client) query(ctx context.Context, parts []part) ([]share.Object, error
 }
 
 // describeQueryError returns the error of a query that the store did not execute.
-// The messages of the store repeat the query. If the whole request is invalid, the
-// reason can be a missing collection or property.
-func (c *Client) describeQueryError(ctx context.Context, invalid bool) error {
-	if invalid {
-		for _, of := range share.Collections {
-			if err := c.checkClass(ctx, of); err != nil {
-				return err
-			}
+// The messages of the store repeat the query. The reason can be a missing collection or
+// property.
+func (c *Client) describeQueryError(ctx context.Context) error {
+	for _, of := range share.Collections {
+		if err := c.checkClass(ctx, of); err != nil {
+			return err
 		}
 	}
 	return &share.Error{Err: errors.New("store cannot execute the query")}

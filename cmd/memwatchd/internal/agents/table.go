@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf16"
 )
 
 // path returns the path of a settings file or directory of a user. A path starts with a
@@ -292,21 +293,9 @@ func (a Agent) HookOutput(command, text string) (out []byte, fits bool) {
 		out = encodeJSON(o)
 	}
 	out = append(out, '\n')
-	fits = utf16Length(string(out)) <= maxHookOutput &&
+	fits = len(utf16.Encode([]rune(string(out)))) <= maxHookOutput &&
 		(a.hooks.maxTokens == 0 || countTokens(text) <= a.hooks.maxTokens)
 	return out, fits
-}
-
-// utf16Length returns the length of a text in UTF-16 code units, in which agents
-// count characters.
-func utf16Length(text string) (n int) {
-	for _, r := range text {
-		n++
-		if r > 0xFFFF {
-			n++
-		}
-	}
-	return n
 }
 
 // countTokens returns an upper estimate of the tokens of a text: one for three characters
