@@ -316,20 +316,6 @@ func (s *Status) failures() []string {
 	return list
 }
 
-// Summary returns the status on one line.
-func (a *StatusAnswer) Summary() string {
-	s := a.Status
-	if s == nil {
-		return TextIf(!a.Healthy, "not ") + "healthy"
-	}
-	line := fmt.Sprintf("%s  %s, %s, %s, %s made", s.State, Plural(s.Files, "file"), Plural(s.Entries, "entry"),
-		Plural(s.ProblemCount, "problem"), Plural(s.Write.Applied, "change"))
-	for _, text := range s.failures() {
-		line += "  ! " + text
-	}
-	return line
-}
-
 // addTo adds the state of writing to files and the actions that need a person.
 func (w *WriteStatus) addTo(t *Text) {
 	t.addRow("writing", "%s made%s%s%s", Plural(w.Applied, "change"), TextIf(!w.Enabled, ", requested writes only"),

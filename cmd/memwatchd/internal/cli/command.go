@@ -153,7 +153,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "export":
 		addExport(c, op, req, g)
 	case "status":
-		addWatchFlag(c, op, req, g)
+		addWatchFlag(c, g)
 	case "search":
 		addFind(c, op, req, g)
 		for _, name := range []string{"files", "vimgrep", "quiet"} {

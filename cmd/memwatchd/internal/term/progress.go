@@ -56,5 +56,5 @@ func (w BarWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// Redraw returns the sequence that shows a text in place of the content of a terminal.
-func Redraw(text string) string { return "\x1b[H\x1b[2J" + text }
+// Clear is the sequence that clears a terminal.
+const Clear = "\x1b[H\x1b[2J"
