@@ -17,45 +17,31 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// manualOf returns the pages of a build by name.
-func manualOf(t *testing.T, b build.Info) map[string]string {
-	t.Helper()
-	dir := t.TempDir()
-	testkit.Must(t, writeManual(NewRoot(io.Discard, io.Discard), b, dir))
-	paths, err := filepath.Glob(filepath.Join(dir, "man?", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages := map[string]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages[filepath.Base(path)] = string(text)
-	}
-	return pages
-}
-
-// TestManual checks that each command has a page with all its flags, and that a second
-// run writes identical pages.
+// TestManual checks that each command has a page with all its flags, that mandoc finds no
+// errors, and that a second run writes identical pages.
 func TestManual(t *testing.T) {
 	b := build.Info{Version: "v1.2.0", Time: time.Date(2026, 2, 4, 23, 30, 0, 0, time.UTC)}
-	pages := manualOf(t, b)
-	if diff := cmp.Diff(pages, manualOf(t, b)); diff != "" {
-		t.Errorf("made again, the pages differ: %s", diff)
-	}
-	plain := map[string]string{}
-	for name, text := range pages {
-		if !strings.Contains(text, `"Feb 2026" "memwatchd v1.2.0"`) {
-			t.Errorf("%s begins with %.200s", name, text)
+	var runs [2]map[string]string
+	var paths []string
+	for i := range runs {
+		dir := t.TempDir()
+		testkit.Must(t, writeManual(NewRoot(io.Discard, io.Discard), b, dir))
+		runs[i] = map[string]string{}
+		paths, _ = filepath.Glob(filepath.Join(dir, "man1", "*"))
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(text), `"Feb 2026" "memwatchd v1.2.0"`) {
+				t.Errorf("%s begins with %.200s, %v", path, text, err)
+			}
+			runs[i][filepath.Base(path)] = strings.NewReplacer(`\-`, "-", `\&`, "", `\_`, "_").Replace(string(text))
 		}
-		plain[name] = strings.NewReplacer(`\-`, "-", `\&`, "", `\_`, "_").Replace(text)
+	}
+	if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
+		t.Errorf("made again, the pages differ: %s", diff)
 	}
 	var every func(*cobra.Command)
 	every = func(c *cobra.Command) {
-		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
-		page := plain[name]
+		page := runs[0][strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"]
 		if page == "" && !c.Hidden && c.Name() != "help" {
 			t.Errorf("%s has no page", c.CommandPath())
 		}
@@ -69,23 +55,9 @@ func TestManual(t *testing.T) {
 		}
 	}
 	every(NewRoot(io.Discard, io.Discard))
-}
-
-// TestManualIsSound checks that mandoc finds no errors in the pages.
-func TestManualIsSound(t *testing.T) {
-	mandoc, err := exec.LookPath("mandoc")
-	if err != nil {
-		t.Skip("there is no mandoc here to look at the manual")
-	}
-	dir := t.TempDir()
-	if code := Run(t.Context(), []string{"man", dir}, nil, io.Discard, io.Discard); code != 0 {
-		t.Fatalf("man ends with %d", code)
-	}
-	pages, err := filepath.Glob(filepath.Join(dir, "man?", "*"))
-	if err != nil || len(pages) < 40 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
-	if out, err := exec.Command(mandoc, append([]string{"-T", "lint", "-W", "error"}, pages...)...).CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
+	if mandoc, err := exec.LookPath("mandoc"); err == nil {
+		if out, err := exec.Command(mandoc, append([]string{"-T", "lint", "-W", "error"}, paths...)...).CombinedOutput(); err != nil {
+			t.Errorf("%v:\n%s", err, out)
+		}
 	}
 }

@@ -113,6 +113,17 @@ func TestConfigErrors(t *testing.T) {
 		{"a key in an address", "llm: {endpoint: 'https://me:key@x/v1', model: m}\n", "", "llm.endpoint: remove user, query and fragment"},
 		{"no model", "llm: {endpoint: 'http://localhost:1/v1'}\n", "", "llm.model: required with llm.endpoint"},
 		{"private text in the clear", "llm: {endpoint: 'http://10.0.0.7/v1', model: m, private: true}\n", "", "llm.private: private text requires https"},
+		{"private text for this machine", "llm: {endpoint: 'http://127.0.0.1', model: m, private: true}\n", "", ""},
+		{"public text in the clear", "embed: {endpoint: 'http://10.0.0.7', model: m}\n", "", ""},
+		{"no embedding model", "embed: {endpoint: 'http://127.0.0.1'}\n", "", "embed.model: required with embed.endpoint"},
+		{"private entries in the clear", "share: {private: true, weaviate: {url: 'http://weaviate.lan:8080'}}\n", "", "share.private: private entries require https"},
+		{"private entries over https", "share: {private: true, weaviate: {url: 'https://weaviate.lan/'}}\n", "", ""},
+		{"a key in the URL of the store", "share: {weaviate: {url: 'https://a:b@weaviate.lan'}}\n", "", "set a key in share.weaviate.key_file"},
+		{"another scheme of the store", "share: {weaviate: {url: 'ftp://weaviate.lan'}}\n", "", "share.weaviate.url: not a URL"},
+		{"no pattern to publish", "share: {publish: ['notes/[a'], weaviate: {url: 'http://127.0.0.1'}}\n", "", "share.publish: "},
+		{"no trusted host", "share: {trust: [a b], weaviate: {url: 'http://127.0.0.1'}}\n", "", "share.trust: "},
+		{"no prefix", "share: {weaviate: {prefix: a/b, url: 'http://127.0.0.1'}}\n", "", "share.weaviate.prefix: "},
+		{"nothing is checked without a store", "share: {trust: [a b]}\n", "", ""},
 		{"no topic", "capture: {ntfy: {topic: a/b}}\n", "", `capture.ntfy.topic: "a/b" is not a topic`},
 		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: use https"},
 		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
@@ -124,7 +135,7 @@ func TestConfigErrors(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
 			testkit.Must(t, os.WriteFile(file, []byte(test.yaml), 0o600))
 			_, err := Load(Flags{File: file}, []string{test.env})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want one with %q", err, test.want)
 			}
 		})

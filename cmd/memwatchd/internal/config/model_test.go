@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,27 +25,6 @@ func TestModelConfig(t *testing.T) {
 		c.Embed.Endpoint, c.Embed.Model, c.Embed.Private = endpoint, "m", true
 		if err := c.Finish(); err != nil || c.LLM.Endpoint != want || c.Embed.Endpoint != want {
 			t.Errorf("%q becomes %q and %q, %v", endpoint, c.LLM.Endpoint, c.Embed.Endpoint, err)
-		}
-	}
-}
-
-// TestEmbedConfig checks the rejected values of the keys of the embeddings endpoint.
-func TestEmbedConfig(t *testing.T) {
-	for text, want := range map[string]string{
-		"{endpoint: 'ftp://127.0.0.1', model: m}":                 "embed.endpoint: not a URL such as http://127.0.0.1:11434/v1",
-		"{endpoint: 'http://a:b@127.0.0.1', model: m}":            "embed.endpoint: remove user, query and fragment; set a key in embed.key_file",
-		"{endpoint: 'http://127.0.0.1'}":                          "embed.model: required with embed.endpoint",
-		"{endpoint: 'http://10.0.0.7', model: m, private: true}":  "embed.private: private text requires https for a remote endpoint",
-		"{endpoint: 'https://10.0.0.7', model: m, private: true}": "",
-		"{endpoint: 'http://10.0.0.7', model: m}":                 "",
-	} {
-		c := Default()
-		err := c.ReadYAML("f", []byte("embed: "+text))
-		if err == nil {
-			err = c.Finish()
-		}
-		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
-			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }
