@@ -250,6 +250,10 @@ func (r *Imported) source(blocks []string) []byte {
 		if p.Speaker != "" {
 			headings, above = []string{strings.Repeat("#", level) + " " + p.Speaker}, nil
 		}
+		if n := len(headings); n < len(above) && slices.Equal(headings, above[:n]) &&
+			headingMarks(blocks[i]) > 0 && headingMarks(blocks[i]) <= headingMarks(above[n]) {
+			above = headings // the block is a heading that ends the sections below these headings
+		}
 		if !slices.Equal(headings, above) {
 			same := 0
 			for same < min(len(above), len(headings)-1) && above[same] == headings[same] {
@@ -261,11 +265,19 @@ func (r *Imported) source(blocks []string) []byte {
 			above = headings
 		}
 		b.WriteString("\n" + blocks[i] + "\n")
-		if strings.HasPrefix(blocks[i], "#") {
-			above = append(slices.Clone(headings), "") // it begins a section
+		if headingMarks(blocks[i]) > 0 {
+			above = append(slices.Clone(headings), blocks[i]) // it begins a section
 		}
 	}
 	return b.Bytes()
+}
+
+// headingMarks returns the number of marks of a heading, or 0 for another text.
+func headingMarks(text string) int {
+	if rest := strings.TrimLeft(text, "#"); rest == "" || rest[0] == ' ' {
+		return len(text) - len(rest)
+	}
+	return 0
 }
 
 // headings returns the headings above the part, if the outermost one has a level.
@@ -361,14 +373,6 @@ func (r *Imported) StateIn(l *Layout, source, file []byte) ImportState {
 	}
 	return ImportEdited
 }
-
-// SameImport reports whether two imported files differ at most in the ids of their records,
-// as if a source was imported from two places.
-func SameImport(a, b []byte) bool {
-	return bytes.Equal(importIDLines().ReplaceAll(a, nil), importIDLines().ReplaceAll(b, nil))
-}
-
-var importIDLines = lazyregexp.New(`(?m)^(?:` + importIDKey + `|` + importDigestKey + `): .*\n`)
 
 // CleanText converts any Markdown to Markdown that [CheckText] accepts, see
 // [CleanLine], and that does not extend into the text that follows: an open fence

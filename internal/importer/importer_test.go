@@ -21,6 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -299,4 +300,39 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d of %d records with %d bytes of memory", count, want, most)
 	}
 	t.Logf("%d MiB in %d records, %d MB of memory", size>>20, count, most/1e6)
+}
+
+// TestExportedHeadings checks that the lines of an exported file become a file with the same
+// headings and entries.
+func TestExportedHeadings(t *testing.T) {
+	l := &memory.Layout{Location: time.UTC}
+	for _, text := range []string{
+		"# Log\n\n## 10:30 AM - Tea\n\nGreen.\n\n## 11:00 AM\n\nBlack.\n",
+		"# Log\n\n## Empty\n\n## Tasks\n\n- [ ] a\n\n## Done\n",
+		"# Title\n\n- a\n\n## Sub\n\n### Deep\n\n- b\n\n## Last\n\n# Next\n\n#tag\n",
+		"## Sub\n\n- a\n\n# Title\n\n## Sub\n\n### Deep\n",
+	} {
+		d := l.Parse("notes/a.md", []byte(text), memory.Meta{})
+		var lines strings.Builder
+		for i := range d.Entries {
+			line, err := json.Marshal(LineOf(WholeEntryOf(d, &d.Entries[i], "owner", "")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines.Write(append(line, '\n'))
+		}
+		for r, err := range readJSONL(Source{Origin: "x", Location: time.UTC}, strings.NewReader(lines.String())) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := &memory.Imported{Program: "jsonl", ID: r.ID, Untitled: true, Entries: true, Place: r.Path}
+			for _, p := range r.Parts {
+				record.Parts = append(record.Parts, memory.ImportedPart{Section: p.Section, Levels: p.Levels, Text: p.Text})
+			}
+			file, _ := record.File(l)
+			if got := l.Parse(r.Path, file, memory.Meta{}); string(file[got.Front.Span.End:]) != "\n"+text {
+				t.Errorf("%q becomes %q", text, file[got.Front.Span.End:])
+			}
+		}
+	}
 }
