@@ -374,6 +374,14 @@ func (r *Imported) StateIn(l *Layout, source, file []byte) ImportState {
 	return ImportEdited
 }
 
+// SameImport reports whether two imported files differ at most in the ids of their records,
+// as if a source was imported from two places.
+func SameImport(a, b []byte) bool {
+	return bytes.Equal(importIDLines().ReplaceAll(a, nil), importIDLines().ReplaceAll(b, nil))
+}
+
+var importIDLines = lazyregexp.New(`(?m)^(?:` + importIDKey + `|` + importDigestKey + `): .*\n`)
+
 // CleanText converts any Markdown to Markdown that [CheckText] accepts, see
 // [CleanLine], and that does not extend into the text that follows: an open fence
 // is closed.

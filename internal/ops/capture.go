@@ -143,24 +143,23 @@ type pendingText struct {
 	day     string // of the request
 }
 
-// digest identifies the text and its author and readers. The digest of a private
+// digest identifies the text with its day, author and readers. The digest of a private
 // text must not match that of a public one, because the answer or a missing
 // bullet would reveal the private text.
 func (r *pendingText) digest() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.request.Session, r.request.Type,
-		r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.day, r.request.Session,
+		r.request.Type, r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
 }
 
-// reductionQueue holds the pending texts and the digests of accepted ones. Accepted
-// texts are recognized by digest, because a model words its bullets differently
-// each time.
+// reductionQueue holds the pending texts and the digests of accepted ones. A client may
+// send a text again, for which a model would word its bullets differently.
 type reductionQueue struct {
 	once    sync.Once
 	pending chan pendingText // see texts
 
 	mu       sync.Mutex
-	accepted map[[sha256.Size]byte]string // days by digest
-	closed   bool                         // pending is closed
+	accepted map[[sha256.Size]byte]bool
+	closed   bool // pending is closed
 }
 
 func (q *reductionQueue) texts() chan pendingText {
@@ -168,41 +167,24 @@ func (q *reductionQueue) texts() chan pendingText {
 	return q.pending
 }
 
-// add accepts a text unless too many are pending, and reports whether it did. A
-// text that was accepted on the day since or later is not queued again, and add
-// returns true for it.
-func (q *reductionQueue) add(r pendingText, since string) bool {
+// add queues a text, unless it was accepted before. It returns false if too many are pending.
+func (q *reductionQueue) add(r pendingText) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	digest := r.digest()
-	if day, known := q.accepted[digest]; known && day >= since || q.closed {
-		return known && day >= since
+	if q.closed || q.accepted[digest] {
+		return q.accepted[digest]
 	}
 	select {
 	case q.texts() <- r:
 	default:
 		return false
 	}
-	if q.accepted == nil || len(q.accepted) == maxAcceptedTexts {
-		q.accepted = map[[sha256.Size]byte]string{}
+	if len(q.accepted)%maxAcceptedTexts == 0 {
+		q.accepted = map[[sha256.Size]byte]bool{}
 	}
-	q.accepted[digest] = r.day
+	q.accepted[digest] = true
 	return true
-}
-
-// drop makes add queue a text again that could not be written.
-func (q *reductionQueue) drop(digest [sha256.Size]byte) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.accepted, digest)
-}
-
-// close makes add reject further texts.
-func (q *reductionQueue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	close(q.texts())
 }
 
 // Reduce reduces pending texts with the model until the context ends, and the
@@ -217,7 +199,10 @@ func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
 			w.reduceText(ctx, r, failed)
 		}
 	}
-	m.reductions.close()
+	m.reductions.mu.Lock()
+	m.reductions.closed = true
+	m.reductions.mu.Unlock()
+	close(texts)
 	for r := range texts {
 		w.reduceText(ctx, r, failed)
 	}
@@ -249,7 +234,9 @@ func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(err
 		_, err = m.captureBullets(ctx, r.call, &r.request)
 	}
 	if err != nil {
-		m.reductions.drop(digest)
+		m.reductions.mu.Lock()
+		delete(m.reductions.accepted, digest) // a retry may succeed
+		m.reductions.mu.Unlock()
 		failed(fmt.Errorf("save bullets: %w", err))
 	}
 }
@@ -266,11 +253,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 	if err := cmp.Or(checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return nil, err
 	}
-	since := m.day(0)
-	if r.Session != "" { // it may have begun on an earlier day
-		since = m.day(-m.recentDays())
-	}
-	if m.mayReduce(r) && m.reductions.add(pendingText{c, *r, m.day(0)}, since) {
+	if m.mayReduce(r) && m.reductions.add(pendingText{c, *r, m.day(0)}) {
 		return &api.CaptureAnswer{Lines: []int{}, Queued: true}, nil
 	}
 	asked := *r

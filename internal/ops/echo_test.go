@@ -20,7 +20,7 @@ func TestEchoes(t *testing.T) {
 			}
 			req := op.NewRequest()
 			checkError(t, req.Set(p, long))
-			_, err := m.Do(t.Context(), api.Caller{AsOwner: true}, req)
+			_, err := m.Do(t.Context(), owner, req)
 			if err == nil {
 				err = req.Check()
 			}
@@ -35,7 +35,6 @@ func TestEchoes(t *testing.T) {
 // characters that a reader does not see, in any parameter.
 func TestPublicCharacters(t *testing.T) {
 	m := newTestMemory(t, nil, nil).memory
-	subject, public, private := "owner", "public", "private"
 	for _, op := range api.Operations {
 		if op.ReadOnly || op.Needs != api.AnySubject {
 			continue
@@ -48,11 +47,11 @@ func TestPublicCharacters(t *testing.T) {
 			if p.Kind() == "object" {
 				text = `{"items": {"Notes": [{"text": "co\u00adoperate"}]}}`
 			}
-			for _, context := range []string{public, private} {
+			for _, context := range []string{"public", "private"} {
 				req := op.NewRequest()
 				checkError(t, req.Set(p, text))
-				_, err := m.Do(t.Context(), api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}}, req)
-				if refused := err != nil && strings.Contains(err.Error(), "U+00AD"); refused != (context == public) {
+				_, err := m.Do(t.Context(), as("owner", context), req)
+				if refused := err != nil && strings.Contains(err.Error(), "U+00AD"); refused != (context == "public") {
 					t.Errorf("%s in %s: %s: %v", op.Name, context, p.Name, err)
 				}
 			}
@@ -63,37 +62,20 @@ func TestPublicCharacters(t *testing.T) {
 // TestTextTooLong checks that note, capture, remember, profile and project reject a text
 // over the size limit and then write nothing.
 func TestTextTooLong(t *testing.T) {
-	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	c := d.callAs(t, "owner", "private")
+	d := newDisk(t, nil)
 	based := api.Basis{Evidence: []string{"https://example.com"}}
-	for name, ask := range map[string]func(text string) error{
-		"note": func(text string) error {
-			_, err := d.memory.adminOps().note(t.Context(), c, &api.NoteRequest{Text: text})
-			return err
-		},
-		"capture": func(text string) error {
-			_, err := d.memory.adminOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{text}})
-			return err
-		},
-		"remember": func(text string) error {
-			_, err := d.memory.adminOps().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
-			return err
-		},
-		"profile": func(text string) error {
-			_, err := d.memory.adminOps().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Basis: based})
-			return err
-		},
-		"project": func(text string) error {
-			_, err := d.memory.adminOps().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Basis: based})
-			return err
-		},
-	} {
-		fits, book := strings.Repeat("x", maxText), strings.Repeat("x", maxText+1)
-		if err := ask(book); asError(err).Code != api.TooLarge || d.changes(t) != "" {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := ask(fits); err != nil || d.changes(t) == "" {
-			t.Errorf("%s: %v", name, err)
+	for n, want := range map[int]api.Code{maxText: "", maxText + 1: api.TooLarge} {
+		text := strings.Repeat("x", n)
+		for _, r := range []*api.Request{
+			api.RequestOf(api.NoteRequest{Text: text}), api.RequestOf(api.CaptureRequest{Bullets: []string{text}}),
+			api.RequestOf(api.RememberRequest{Text: text, Explicit: true}),
+			api.RequestOf(api.ProfileRequest{Name: "Profile", Text: text, Basis: based}),
+			api.RequestOf(api.ProjectRequest{Name: "p", Text: text, Basis: based}),
+		} {
+			_, err := d.memory.Do(t.Context(), owner, r)
+			if changed := d.changes(t) != ""; changed != (want == "") || err != nil && asError(err).Code != want {
+				t.Errorf("%s: %v, changed %t", r.Operation().Name, err, changed)
+			}
 		}
 	}
 }

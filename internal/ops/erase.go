@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -106,7 +107,7 @@ func (m *Memory) FinishErasures(ctx context.Context) error {
 func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
-	l, err := m.forgetLists.findList(c, r.Token, m.Now())
+	l, err := m.forgetLists.findList(c, r.Token)
 	if err != nil {
 		return err
 	}
@@ -131,6 +132,9 @@ func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 		}
 	}
 	e.concerns, e.find = m.journalled(c, words)
+	for _, path := range e.paths {
+		words.ours[path] = m.isOurs(path)
+	}
 	answer.Problem, err = m.erase(ctx, c, e, func() {
 		answer.Removed, answer.Failed = m.removeEntries(ctx, c, e.paths, chosen, words)
 	})
@@ -313,10 +317,32 @@ func (m adminOps) eraseEntries(ctx context.Context, c Call, path string, old *va
 	rev.SetTitles()
 	rev.SetCounters()
 	data, err := rev.Apply(m.parser(ctx, *old))
-	if err != nil {
+	switch {
+	case err != nil:
 		err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
+	case words.ours[path] && hasOnlyHeadings(m.Parse(vault.File{Path: path, Data: data})):
+		data, err = nil, vault.ErrRemove
 	}
 	return data, err
+}
+
+// isOurs reports whether memwatchd created a file and no other program has changed it.
+func (m adminOps) isOurs(path string) bool {
+	file, err := m.Writer.Vault.Read(path)
+	version := journal.Digest(file.Data)
+	for _, r := range m.Writer.Journal.List(time.Time{}, path, 0) {
+		if r.After != version {
+			return false
+		}
+		version = r.Before
+	}
+	return err == nil && version == ""
+}
+
+// hasOnlyHeadings reports whether a file contains nothing but headings.
+func hasOnlyHeadings(doc *memory.Document) bool {
+	return !doc.Front.Present && len(doc.Hidden) == 0 &&
+		!slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Block != memory.EmptyHeading })
 }
 
 // A textMatcher finds the matched text and the lines of the removed entries outside of
@@ -326,6 +352,7 @@ type textMatcher struct {
 	lines      map[string]bool // normalized by normalizeLine
 	blocks     [][]string      // normalized lines of each entry
 	everyEntry bool            // all listed entries with the text are removed
+	ours       map[string]bool // paths of files without text of other programs
 }
 
 // minLine is the minimum length of a line that is searched for by itself, in
@@ -333,7 +360,7 @@ type textMatcher struct {
 const minLine = 12
 
 func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
-	n := &textMatcher{match: l.match, lines: map[string]bool{}, everyEntry: true}
+	n := &textMatcher{match: l.match, lines: map[string]bool{}, everyEntry: true, ours: map[string]bool{}}
 	for _, t := range chosen {
 		var block []string
 		for line := range strings.Lines(t.source) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -27,13 +26,8 @@ type occurrence struct {
 	source string // lines of an entry
 }
 
-const (
-	maxOccurrences = 100 // of a list, and of a removal
-	// maxForgetLists bounds the number of stored lists of a subject. listLifetime is their
-	// lifetime, long enough for a person to review one.
-	maxForgetLists = 64
-	listLifetime   = 15 * time.Minute
-)
+// maxOccurrences bounds a list, and a removal.
+const maxOccurrences = 100
 
 // outOfReach describes the copies that forget cannot reach.
 const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the " +
@@ -44,7 +38,7 @@ type forgetLists struct {
 	eraseMu sync.Mutex // serializes removals
 
 	mu    sync.Mutex
-	lists map[string][]forgetList // by subject, the newest last
+	lists map[string]forgetList // the last one of each subject
 }
 
 // A forgetList is the result returned to one subject.
@@ -52,7 +46,6 @@ type forgetList struct {
 	token       string
 	match       index.Phrase
 	occurrences []occurrence
-	made        time.Time
 }
 
 // forget lists the occurrences of a text, or removes listed ones.
@@ -79,8 +72,7 @@ func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	}
 	traces := m.findOccurrences(c, phrase)
 	addOccurrences(answer, phrase, traces)
-	answer.Token = m.forgetLists.storeList(c, fmt.Sprint(match, r.Case), forgetList{match: phrase, occurrences: traces,
-		made: m.Now()})
+	answer.Token = m.forgetLists.storeList(c, fmt.Sprint(match, r.Case), forgetList{match: phrase, occurrences: traces})
 	answer.Beyond = outOfReach
 	return answer, nil
 }
@@ -152,30 +144,22 @@ func (f *forgetLists) storeList(c Call, match string, l forgetList) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lists == nil {
-		f.lists = map[string][]forgetList{}
+		f.lists = map[string]forgetList{}
 	}
-	for subject, lists := range f.lists {
-		f.lists[subject] = slices.DeleteFunc(lists, func(old forgetList) bool {
-			return l.made.Sub(old.made) > listLifetime || subject == c.Scope.Subject && old.token == l.token
-		})
-	}
-	own := append(f.lists[c.Scope.Subject], l)
-	f.lists[c.Scope.Subject] = own[max(0, len(own)-maxForgetLists):]
+	f.lists[c.Scope.Subject] = l
 	return l.token
 }
 
-// findList returns the list of a token. It returns an error if the list is
-// unknown, expired or belongs to another subject.
-func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList, error) {
-	token = strings.ToLower(strings.TrimSpace(token))
+// findList returns the list of a token. It returns an error if the list is not the last
+// one of the caller's subject.
+func (f *forgetLists) findList(c Call, token string) (forgetList, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, l := range f.lists[c.Scope.Subject] {
-		if l.token == token && now.Sub(l.made) <= listLifetime {
-			return l, nil
-		}
+	l := f.lists[c.Scope.Subject]
+	if l.token == "" || l.token != strings.ToLower(strings.TrimSpace(token)) {
+		return l, api.Errorf(api.Conflict, "token is unknown or expired").WithHint("list the entries again")
 	}
-	return forgetList{}, api.Errorf(api.Conflict, "token is unknown or expired").WithHint("list the entries again")
+	return l, nil
 }
 
 // findOccurrences returns the occurrences of a text that the caller may read, in the

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,35 +19,39 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// newForgetCase returns a memory on disk and the owner's call.
-func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
+// newDisk returns a memory on disk with some files.
+func newDisk(t testing.TB, files map[string]string) *diskCase {
 	t.Helper()
-	archive := &txtar.Archive{}
+	archive := &txtar.Archive{Comment: []byte("quiet: none\n")}
 	for path, text := range files {
 		archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(text)})
 	}
 	d := readOpsCase(t, archive).disk(t)
 	d.memory.ErasureFile = filepath.Join(t.TempDir(), "forget.json")
-	call := d.callAs(t, "owner", "private")
-	return d, call
+	return d
 }
 
-// list lists the entries with a text.
-func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
+// list lists the entries with a text that can be removed.
+func (d *diskCase) list(t *testing.T, by api.Caller, match string) (ids []string, token string) {
 	t.Helper()
-	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: match})
+	a, err := do[api.ForgetAnswer](t, d.memory, by, api.ForgetRequest{Match: match})
 	checkError(t, err)
 	for _, e := range a.Entries {
-		ids = append(ids, e.ID)
+		if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
 	}
 	return ids, a.Token
 }
 
-func (d *diskCase) want(t *testing.T, path, text string) {
+// forget removes all or the first n entries with a text.
+func (d *diskCase) forget(t *testing.T, by api.Caller, match string, n int) (*api.ForgetAnswer, error) {
 	t.Helper()
-	if data, err := os.ReadFile(filepath.Join(d.dir, path)); err != nil || string(data) != text {
-		t.Errorf("%s is %q, %v; want %q", path, data, err, text)
+	ids, token := d.list(t, by, match)
+	if n >= 0 {
+		ids = ids[:n]
 	}
+	return do[api.ForgetAnswer](t, d.memory, by, api.ForgetRequest{IDs: ids, Token: token})
 }
 
 func (d *diskCase) journalContains(t *testing.T, text string) bool {
@@ -73,24 +77,137 @@ func (p *purger) Purge(context.Context) error { return p.err }
 
 func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.degraded} }
 
-// TestForgetInterrupted checks that the journal loses the text before the files do, and that
-// the next start purges the index if a removal did not.
-func TestForgetInterrupted(t *testing.T) {
-	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
-	if _, err := d.memory.adminOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
-		t.Fatal(err)
+// TestForgetFiles checks what a removal leaves in files and in the conflict copies beside
+// them.
+func TestForgetFiles(t *testing.T) {
+	const copied = "MEMORY.conflict-copy-0abc0000.md"
+	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
+	const theirs = "- theirs: 555 <!-- visibility=private_only -->\n- ours: 555 <!-- written_by=bob -->\n"
+	const mine, owners = "- by 42: the word is quark <!-- written_by=acct:42 -->\n", "- the owner's: quark is the word\n"
+	type files map[string]string
+	for name, test := range map[string]struct {
+		files          files
+		subject, match string
+		chosen         int // all if negative
+		total          int // occurrences that remain
+		want           files
+	}{
+		"one of two": {files{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n", copied: "- the secret of tea\n- the secret of cups\n- coffee\n"},
+			"owner", "secret", 1, 1, files{"MEMORY.md": "- my secret\n- tea\n", copied: "- the secret of cups\n- coffee\n"}},
+		"every one": {files{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n", copied: "- the secret of tea\n- the secret of cups\n- coffee\n"},
+			"owner", "secret", -1, 0, files{"MEMORY.md": "- tea\n", copied: "- coffee\n"}},
+		"a line": {files{"MEMORY.md": "Ann: secret\nBob: 2\nCarl: another secret\n", copied: "Ann: secret\nBob: 3\nCarl: another secret\n"},
+			"owner", "secret", 1, 1, files{"MEMORY.md": "Bob: 2\nCarl: another secret\n", copied: "Bob: 3\nCarl: another secret\n"}},
+		"a known credential": {files{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"},
+			"owner", key, -1, 1, files{"MEMORY.md": "---\nsummary: \"\"\n---\n\n<!-- " + key + " -->\n\n- tea\n"}},
+		"beside unreadable text": {files{"MEMORY.md": "- a\n", "2026-02-05/cli.md": theirs}, "bob", "555", -1, 1, files{"2026-02-05/cli.md": theirs}},
+		"the caller's own text": {files{"2026-02-05/cli.md": mine + "- 1\n" + owners, "2026-02-05/cli.conflict-copy-0abc0000.md": mine + "- 1\n" + owners},
+			"acct:42", "quark", -1, 0, files{"2026-02-05/cli.md": "- 1\n" + owners, "2026-02-05/cli.conflict-copy-0abc0000.md": "- 1\n" + owners}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			indexed := maps.Clone(test.files)
+			maps.DeleteFunc(indexed, func(path, _ string) bool { return strings.Contains(path, "conflict-copy") })
+			d := newDisk(t, indexed)
+			for path, text := range test.files {
+				checkError(t, os.WriteFile(filepath.Join(d.dir, path), []byte(text), 0o600))
+			}
+			d.memory.Layout.Mask = secrets.Mask
+			a, err := d.forget(t, as(test.subject, "private"), test.match, test.chosen)
+			if err != nil || len(a.Failed) > 0 || a.Total != test.total {
+				t.Errorf("%+v, %v", a, err)
+			}
+			if said, _ := api.EncodeJSON(a); bytes.Contains(said, []byte(key)) {
+				t.Errorf("a credential is shown: %s", said)
+			}
+			for path, text := range test.want {
+				d.want(t, path, text)
+			}
+		})
 	}
+}
+
+// TestForgetOnlyNote checks that a file that is left with its headings is removed if
+// memwatchd has made it, and only then.
+func TestForgetOnlyNote(t *testing.T) {
+	d := newTestMemory(t, nil, nil)
+	d.isInitial = false
+	const path = "memory/2026-02-05.md"
+	for _, byHand := range []bool{false, true} {
+		_, err := do[api.NoteAnswer](t, d.memory, owner, api.NoteRequest{Text: "a secret"})
+		checkError(t, err)
+		if byHand {
+			checkError(t, os.WriteFile(filepath.Join(d.dir, path), []byte(d.read(t, path)+"\n## Mine\n"), 0o600))
+		}
+		checkError(t, d.Sync(t.Context()))
+		_, err = d.forget(t, owner, "a secret", -1)
+		checkError(t, err)
+		if _, err := os.Stat(filepath.Join(d.dir, path)); errors.Is(err, os.ErrNotExist) == byHand {
+			t.Errorf("changed by hand %t: %v", byHand, err)
+		}
+	}
+}
+
+// TestForgetJournal checks which changes of others the journal keeps after a removal.
+func TestForgetJournal(t *testing.T) {
+	const chat, head = "2026-02-04/chat.md", "# Day\n\n- open to all <!-- visibility=public_ok -->\n"
+	const gone = "---\nsubject_id: acct:7\nvisibility: private_only\n---\n"
+	const plan = "- private plan <!-- visibility=private_only -->\n"
+	for name, test := range map[string]struct {
+		before, after string // of the file; it is removed if after is empty
+		entry         string // of bob
+		who           string
+		held          bool
+	}{
+		"a blank line in common":   {head + plan + "\n- more\n", head, "- the tea of bob\n\n  and coffee\n", "bob", true},
+		"a short line in common":   {head + plan + "- milk\n", head, "- the tea of bob\n  - milk\n", "bob", true},
+		"a removed file of others": {gone + plan + "  and a line of both\n", "", "- the tea of bob\n  and a line of both\n", "bob", true},
+		"the same text of others":  {gone + plan + "- the tea of bob\n", "", "- the tea of bob\n", "bob", true},
+		"of the owner":             {gone + "- private plan, the tea of bob\n", "", "- the tea of bob\n", "owner", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDisk(t, map[string]string{chat: test.before, "_longterms/bob/_index.md": "---\nsubject_id: bob\n---\n" + test.entry,
+				"MEMORY.md": "- the tea of bob\n"})
+			_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: chat, Cause: "edit", Requested: true,
+				Edit: func(*vault.File) ([]byte, error) {
+					if test.after == "" {
+						return nil, vault.ErrRemove
+					}
+					return []byte(test.after), nil
+				}})
+			checkError(t, err)
+			a, err := d.forget(t, as(test.who, "private"), "tea of bob", -1)
+			if err != nil || len(a.Removed) != 1 || d.journalContains(t, "private plan") != test.held {
+				t.Errorf("%+v, %v; in the journal %t", a, err, !test.held)
+			}
+		})
+	}
+}
+
+// TestForgetInterrupted checks that the journal loses the text before the files do, that
+// the next start purges the index if a removal did not, and that nothing is removed if this
+// cannot be recorded.
+func TestForgetInterrupted(t *testing.T) {
+	d := newDisk(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	_, err := do[api.EditAnswer](t, d.memory, owner, api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"})
+	checkError(t, err)
 	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
 	d.memory.Indexer = keeper
-	ids, token := d.list(t, c, "secret")
+	record := d.memory.ErasureFile
+	d.memory.ErasureFile = filepath.Join(d.dir, "MEMORY.md", "forget.json")
+	if _, err := d.forget(t, owner, "secret", -1); asError(err).Code != api.Unavailable {
+		t.Errorf("without a record: %v", err)
+	}
+	d.memory.ErasureFile = record
+	d.want(t, "MEMORY.md", "- the secret\n- tea\n")
+	ids, token := d.list(t, owner, "secret")
 	parse := d.memory.Parse
 	d.memory.Parse = func(f vault.File) *memory.Document {
-		if d.journalContains(t, "secret") {
+		if strings.Contains(string(f.Data), "secret") && d.journalContains(t, "secret") {
 			t.Error("the file changes before the journal")
 		}
 		return parse(f)
 	}
-	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{IDs: ids, Token: token})
 	d.memory.Parse = parse
 	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
 		t.Fatalf("%+v, %v", a, err)
@@ -100,10 +217,8 @@ func TestForgetInterrupted(t *testing.T) {
 		t.Error("the index is purged although it cannot be")
 	}
 	keeper.err = nil
-	if err := d.memory.FinishErasures(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(d.memory.ErasureFile); !errors.Is(err, os.ErrNotExist) {
+	checkError(t, d.memory.FinishErasures(t.Context()))
+	if _, err := os.Stat(record); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mark of the removal is there: %v", err)
 	}
 }
@@ -111,285 +226,85 @@ func TestForgetInterrupted(t *testing.T) {
 // TestForgetProblemOfOthers checks that only the owner sees the reason of a
 // failure, which may describe data of other subjects.
 func TestForgetProblemOfOthers(t *testing.T) {
-	for who, told := range map[string]bool{"owner": true, "acct:42": false} {
-		d, _ := newForgetCase(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
-		d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
-		c := d.callAs(t, who, "private")
-		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	d := newDisk(t, map[string]string{"2026-02-05/cli.md": "- a secret\n- a secret of 42 <!-- written_by=acct:42 -->\n",
+		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- tea\n"})
+	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
+	for who, told := range map[string]bool{"acct:42": false, "owner": true} {
+		a, err := d.forget(t, as(who, "private"), "secret", 1)
 		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
 			t.Errorf("%s: %+v, %v", who, a, err)
 		}
 	}
-	d, _ := newForgetCase(t, map[string]string{"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- tea\n"})
-	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
-	c := d.fixedCall(t, "helper", "acct:42", "private")
-	a, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	a, err := do[api.WipeAnswer](t, d.memory, as("acct:42", "private"), api.WipeRequest{Confirm: "acct:42"})
 	if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") {
 		t.Errorf("wipe: %+v, %v", a, err)
 	}
 }
 
-// TestForgetLeavesUnchosen checks that only the chosen entries are
-// removed from a copy kept beside a file, unless every entry with the text was
-// chosen.
-func TestForgetLeavesUnchosen(t *testing.T) {
-	const kept = "MEMORY.conflict-copy-0abc0000.md"
+// TestLinkPattern checks that a wipe erases exactly the links of its subject from the
+// journal.
+func TestLinkPattern(t *testing.T) {
 	for _, test := range []struct {
-		chosen int
-		want   string
-	}{{1, "- the secret of cups\n- coffee\n"}, {2, "- coffee\n"}} {
-		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
-		checkError(t, os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600))
-		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
-		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
-			t.Errorf("%+v, %v", a, err)
-		}
-		d.want(t, kept, test.want)
-	}
-}
-
-// TestForgetLines checks that only the lines with a text are removed from the versions of a file
-// beside it.
-func TestForgetLines(t *testing.T) {
-	const kept = "people.conflict-copy-0abc0000.md"
-	d, c := newForgetCase(t, map[string]string{"people.md": "Ann: secret\nBob: 2\nCarl: another secret\n"})
-	checkError(t, os.WriteFile(filepath.Join(d.dir, kept), []byte("Ann: secret\nBob: 3\nCarl: another secret\n"), 0o600))
-	ids, token := d.list(t, c, "secret")
-	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:1], Token: token})
-	if err != nil || len(ids) != 2 || !slices.Equal(a.Removed, ids[:1]) || a.Total != 1 {
-		t.Errorf("%q, %+v, %v", ids, a, err)
-	}
-	d.want(t, "people.md", "Bob: 2\nCarl: another secret\n")
-	d.want(t, kept, "Bob: 3\nCarl: another secret\n")
-}
-
-// TestWipeLeavesLinksOfOthers checks that a wipe erases exactly the links of its
-// subject from the journal.
-func TestWipeLeavesLinksOfOthers(t *testing.T) {
-	for _, test := range []struct {
-		subject, key, account string
-		erased                bool
+		subject, line string
+		erased        bool
 	}{
-		{"acct:4", "telegram:1", "acct:4", true},
-		{"acct:4", "telegram:1", "acct:42", false},
-		{"cct:4", "telegram:1", "acct:4", false},
-		{"ext:telegram:1", "telegram:1", "acct:4", true},
-		{"ext:telegram:1", "telegram:12", "acct:4", false},
+		{"acct:4", "telegram:1: acct:4", true}, {"acct:4", "telegram:1: acct:42", false}, {"cct:4", "telegram:1: acct:4", false},
+		{"ext:telegram:1", "telegram:1: acct:4", true}, {"ext:telegram:1", "telegram:12: acct:4", false},
 	} {
-		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- x\n"})
-		if _, err := d.memory.adminOps().link(t.Context(), c, &api.LinkRequest{ExternalKey: test.key, Subject: test.account}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.memory.adminOps().wipeSubject(t.Context(), d.callAs(t, test.subject, "private"), &api.WipeRequest{Confirm: test.subject}); err != nil {
-			t.Fatal(err)
-		}
-		if erased := !d.journalContains(t, test.account); erased != test.erased {
-			t.Errorf("wipe of %s: the link of %s to %s is erased: %t", test.subject, test.key, test.account, erased)
+		if got := linkPattern(test.subject).MatchString("  " + test.line + "\n"); got != test.erased {
+			t.Errorf("wipe of %s: the link %s is erased: %t", test.subject, test.line, got)
 		}
 	}
 }
 
-// TestForgetWithoutNote checks that an erasure that cannot be recorded does not
-// start.
-func TestForgetWithoutNote(t *testing.T) {
-	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
-	ids, token := d.list(t, c, "secret")
-	d.memory.ErasureFile = filepath.Join(d.dir, "MEMORY.md", "forget.json")
-	_, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
-	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Unavailable {
-		t.Errorf("%v", err)
-	}
-	d.want(t, "MEMORY.md", "- a secret\n- tea\n")
-}
-
-// TestForgetCredential checks that a caller who knows a credential can have the
-// credential erased, although it is never shown.
-func TestForgetCredential(t *testing.T) {
-	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
-	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
-	d.memory.Layout.Mask = secrets.Mask
-	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: key})
-	if err != nil || a.Total != 3 {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	if said, err := api.EncodeJSON(redactValue(a)); err != nil || bytes.Contains(said, []byte(key)) {
-		t.Errorf("it is shown: %s, %v", said, err)
-	}
-	var ids []string
-	for _, e := range a.Entries {
-		if e.ID != "" {
-			ids = append(ids, e.ID)
-		}
-	}
-	a, err = d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
-	if err != nil || len(a.Removed) != 2 || a.Total != 1 {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")
-}
-
-// TestForgetLists checks that lists expire and that their number is bounded for
-// each subject.
+// TestForgetLists checks that a list is valid until the next one of its subject.
 func TestForgetLists(t *testing.T) {
-	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
-	now := d.memory.Now()
-	d.memory.Now = func() time.Time { return now }
-	ids, token := d.list(t, c, "secret")
-	now = now.Add(listLifetime + time.Second)
-	if _, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
-		t.Errorf("a list that is old: %v", err)
-	}
-	_, token = d.list(t, c, "secret")
-	for n := range maxForgetLists + 1 {
-		now = now.Add(time.Millisecond)
-		d.list(t, d.callAs(t, "bob", "private"), strings.Repeat("x", n+1))
-	}
-	if _, err := d.memory.forgetLists.findList(c, token, now); err != nil {
-		t.Errorf("a list after too many lists of another subject: %v", err)
-	}
-	for n := range maxForgetLists {
-		now = now.Add(time.Millisecond)
-		d.list(t, c, strings.Repeat("x", n+1))
-	}
-	for subject, lists := range d.memory.forgetLists.lists {
-		if len(lists) > maxForgetLists {
-			t.Errorf("%d lists of %s are remembered", len(lists), subject)
+	d := newDisk(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	ids, token := d.list(t, owner, "secret")
+	d.list(t, as("bob", "private"), "other")
+	d.list(t, owner, "other")
+	for by, token := range map[*api.Caller]string{&owner: token, new(as("bob", "private")): token, new(as("carol", "private")): " "} {
+		_, err := do[api.ForgetAnswer](t, d.memory, *by, api.ForgetRequest{IDs: ids, Token: token})
+		if asError(err).Code != api.Conflict {
+			t.Errorf("%q: %v", token, err)
 		}
 	}
-	if _, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
-		t.Errorf("one of too many lists: %v", err)
-	}
+	_, err := d.forget(t, owner, "secret", -1)
+	checkError(t, err)
 }
 
 // TestForgetNotYet checks that nothing is listed or removed before all files
 // are indexed.
 func TestForgetNotYet(t *testing.T) {
-	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
-	ids, token := d.list(t, c, "secret")
+	d := newDisk(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	ids, token := d.list(t, owner, "secret")
 	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, degraded: true}
 	d.memory.SyncTimeout = 10 * time.Millisecond
-	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
-		if _, err := d.memory.adminOps().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
-			t.Errorf("%+v: %v", r, err)
+	_, err := do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{Match: "secret"})
+	_, removal := do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{IDs: ids, Token: token})
+	_, wipe := do[api.WipeAnswer](t, d.memory, as("acct:42", "private"), api.WipeRequest{Confirm: "acct:42"})
+	for _, err := range []error{err, removal, wipe} {
+		if asError(err).Code != api.Unavailable {
+			t.Error(err)
 		}
-	}
-	c = d.callAs(t, "acct:42", "private")
-	if _, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"}); asError(err).Code != api.Unavailable {
-		t.Errorf("wiped: %v", err)
 	}
 }
 
 // TestForgetChangedJustNow checks that an entry that changes during the request
 // stays, even if its id is the same.
 func TestForgetChangedJustNow(t *testing.T) {
-	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
-	ids, token := d.list(t, c, "secret")
-	path := filepath.Join(d.dir, "MEMORY.md")
+	d := newDisk(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
+	ids, token := d.list(t, owner, "secret")
+	const saved = "- a secret, and more <!-- id=s -->\n- tea\n"
 	parse := d.memory.Parse
 	d.memory.Parse = func(f vault.File) *memory.Document { // simulates a save between read and write
 		d.memory.Parse = parse
-		if err := os.WriteFile(path, []byte("- a secret, and more <!-- id=s -->\n- tea\n"), 0o600); err != nil {
-			t.Error(err)
-		}
+		checkError(t, os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte(saved), 0o600))
 		return parse(f)
 	}
-	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "has changed") {
 		t.Errorf("%+v, %v", a, err)
 	}
-	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")
-}
-
-// TestForgetLeavesGoneFilesOfOthers checks that other subjects' text in a
-// deleted file stays in the journal, where they can undo the deletion. The
-// owner erases that text too, because the owner's memory is the whole root.
-func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
-	const path = "2026-02-04/seven.md"
-	for _, test := range []struct {
-		who  string
-		held bool
-	}{{"acct:42", true}, {"owner", false}} {
-		d, _ := newForgetCase(t, map[string]string{
-			"_longterms/acct_42/_index.md": "- my secret place\n",
-			"_longterms/owner/_index.md":   "- my secret place\n",
-			path:                           "---\nsubject_id: acct:7\nvisibility: private_only\n---\n- a secret of seven\n",
-		})
-		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true, Edit: func(*vault.File) ([]byte, error) {
-			return []byte("---\nsubject_id: acct:7\nvisibility: private_only\n---\n"), nil
-		}})
-		if err != nil || !d.journalContains(t, "secret of seven") {
-			t.Fatal(err)
-		}
-		checkError(t, os.Remove(filepath.Join(d.dir, path)))
-		c := d.callAs(t, test.who, "private")
-		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
-		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
-			t.Fatalf("%s: %+v, %v", test.who, a, err)
-		}
-		if held := d.journalContains(t, "secret of seven"); held != test.held {
-			t.Errorf("%s forgets: the journal has what another one said: %v", test.who, held)
-		}
-	}
-}
-
-// TestForgetLeavesJournalOfOthers checks that changes of other subjects can
-// still be undone if they share only a blank or a short line with a removed
-// entry, or if their file is gone.
-func TestForgetLeavesJournalOfOthers(t *testing.T) {
-	for _, test := range []struct {
-		name, owner, entry, theirs string
-		gone                       bool
-	}{
-		{"blank line", "owner", "- the tea of bob\n\n  and coffee\n", "- private plan <!-- visibility=private_only -->\n\n- more\n", false},
-		{"short line", "owner", "- the tea of bob\n  - milk\n", "- private plan <!-- visibility=private_only -->\n- milk\n", false},
-		{"gone file", "alice", "- the tea of bob\n  and a line of both\n", "- private plan <!-- visibility=private_only -->\n  and a line of both\n", true},
-	} {
-		const path = "2026-02-04/chat.md"
-		head := "# Day\n\n- open to all <!-- visibility=public_ok -->\n"
-		if test.gone {
-			head = "---\nsubject_id: " + test.owner + "\nvisibility: private_only\n---\n"
-		}
-		d, _ := newForgetCase(t, map[string]string{
-			path:                       head + test.theirs,
-			"_longterms/bob/_index.md": "---\nsubject_id: bob\n---\n" + test.entry,
-		})
-		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true, Edit: func(*vault.File) ([]byte, error) {
-			if test.gone {
-				return nil, vault.ErrRemove
-			}
-			return []byte(head), nil
-		}})
-		if err != nil || !d.journalContains(t, "private plan") {
-			t.Fatal(err)
-		}
-		c := d.callAs(t, "bob", "private")
-		ids, token := d.list(t, c, "tea of bob")
-		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
-		if err != nil || len(a.Removed) != 1 {
-			t.Fatalf("%s: %+v, %v", test.name, a, err)
-		}
-		if !d.journalContains(t, "private plan") {
-			t.Errorf("%s: bob erased the change from the journal", test.name)
-		}
-	}
-}
-
-// TestForgetBesideOthers checks that a caller is shown its own text in a file with text
-// that it cannot read, and cannot remove it.
-func TestForgetBesideOthers(t *testing.T) {
-	const path, before = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n- ours: 555 <!-- written_by=bob -->\n"
-	d, _ := newForgetCase(t, map[string]string{path: before})
-	c := d.callAs(t, "bob", "private")
-	l, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: "555"})
-	if err != nil || len(l.Entries) != 1 || l.Entries[0].ID != "" || l.Entries[0].Line != 1 {
-		t.Fatalf("%+v, %v", l, err)
-	}
-	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Token: l.Token})
-	if err != nil || len(a.Removed) > 0 || a.Total != 1 {
-		t.Errorf("%+v, %v", a, err)
-	}
-	d.want(t, path, before)
+	d.want(t, "MEMORY.md", saved)
 }

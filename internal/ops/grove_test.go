@@ -240,20 +240,27 @@ func (g *testMemory) isIndexed(files map[string]string) bool {
 	return indexed == len(g.docs)
 }
 
-// files returns all current files except temporary ones.
+// eachFile calls f with the path of each regular file except temporary ones.
+func (d *diskCase) eachFile(t testing.TB, f func(path string)) {
+	t.Helper()
+	checkError(t, filepath.WalkDir(d.dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".memwatchd-") {
+			path, _ := filepath.Rel(d.dir, name)
+			f(filepath.ToSlash(path))
+		}
+		return err
+	}))
+}
+
+// files returns all current files.
 func (g *testMemory) files(t testing.TB) map[string]string {
 	t.Helper()
 	is := map[string]string{}
-	err := filepath.WalkDir(g.dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
-			return err
-		}
-		name, _ := filepath.Rel(g.dir, path)
-		name = filepath.ToSlash(name)
-		is[name], err = g.readFile(name)
-		return err
+	g.eachFile(t, func(path string) {
+		text, err := g.readFile(path)
+		checkError(t, err)
+		is[path] = text
 	})
-	checkError(t, err)
 	return is
 }
 
@@ -404,11 +411,11 @@ func (g *testMemory) readable(t testing.TB, s memory.Scope) map[string]string {
 	v, err := g.View(g.Scope(s.Subject, s.Context))
 	checkError(t, err)
 	is := map[string]string{}
-	for path := range g.files(t) {
+	g.eachFile(t, func(path string) {
 		if doc, err := g.Load(path); err == nil && doc.For(v) != nil {
 			is[path] = strings.Join(doc.For(v).Shown(v).Lines, "\n")
 		}
-	}
+	})
 	return is
 }
 

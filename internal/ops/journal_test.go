@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/vault"
@@ -22,46 +20,40 @@ import (
 // with a fixed scope cannot pass for another program, and that mine selects the
 // changes of the same program and session only.
 func TestPrograms(t *testing.T) {
-	d, _ := newForgetCase(t, map[string]string{"memory/2026-02-05.md": "# 2026-02-05\n"})
+	d := newDisk(t, map[string]string{"memory/2026-02-05.md": "# 2026-02-05\n"})
 	d.memory.Undoer = &vault.Undoer{Writer: d.memory.Writer}
-	note := func(by api.Caller, text string) {
-		t.Helper()
-		if _, err := d.memory.Do(t.Context(), by, api.RequestOf(api.NoteRequest{Text: text})); err != nil {
-			t.Fatal(err)
-		}
+	of := func(by api.Caller, name, session string) api.Caller {
+		by.Program = api.Program{Name: name, Session: session}
+		return by
 	}
-	mine := api.Program{Name: "cli", Session: "1"}
-	owner := api.Caller{AsOwner: true, Program: mine}
-	note(owner, "a note of this terminal")
-	note(api.Caller{AsOwner: true, Program: api.Program{Name: "cli", Session: "2"}}, "a note of another terminal")
-	note(api.Caller{Program: mine, Fixed: &api.Fixed{Name: "bot", Subject: "acct:42", Context: "private"}}, "a note of a bot")
-	list := func(by api.Caller, r api.JournalRequest) (writes []api.WriteRecord) {
-		t.Helper()
-		r.Limit = 3
-		answer, err := d.memory.Do(t.Context(), by, api.RequestOf(r))
+	mine := of(owner, "cli", "1")
+	for _, by := range []api.Caller{mine, of(owner, "cli", "2"), of(guest("bot", "acct:42", "private"), "cli", "1")} {
+		_, err := do[api.NoteAnswer](t, d.memory, by, api.NoteRequest{Text: "a note"})
 		checkError(t, err)
-		return answer.(*api.JournalAnswer).Writes
 	}
-	for i, want := range []api.Program{{Name: "bot"}, {Name: "cli", Session: "2"}, mine} {
-		if w := list(owner, api.JournalRequest{})[i]; (api.Program{Name: w.Program, Session: w.Session}) != want {
-			t.Errorf("change %d is by %s %s, want %v", i, w.Program, w.Session, want)
+	list := func(by api.Caller, only bool) (programs []api.Program, err error) {
+		a, err := do[api.JournalAnswer](t, d.memory, by, api.JournalRequest{Mine: only, Limit: 3})
+		if err == nil {
+			programs = convertEach(a.Writes, func(w api.WriteRecord) api.Program { return api.Program{Name: w.Program, Session: w.Session} })
 		}
+		return programs, err
 	}
-	if got := list(owner, api.JournalRequest{Mine: true}); len(got) != 1 || got[0].Session != "1" {
-		t.Errorf("changes of this terminal: %v", got)
+	all, err := list(mine, false)
+	checkError(t, err)
+	if want := []api.Program{{Name: "bot"}, {Name: "cli", Session: "2"}, mine.Program}; !slices.Equal(all, want) {
+		t.Errorf("the changes are by %v, want %v", all, want)
 	}
-	for _, by := range []api.Caller{{AsOwner: true}, {AsOwner: true, Program: api.Program{Name: "cli"}}} {
-		_, err := d.memory.Do(t.Context(), by, api.RequestOf(api.JournalRequest{Mine: true}))
-		if asError(err).Code != api.Invalid {
+	if got, err := list(mine, true); !slices.Equal(got, all[2:]) {
+		t.Errorf("changes of this terminal: %v, %v", got, err)
+	}
+	for _, by := range []api.Caller{owner, of(owner, "cli", "")} {
+		if _, err := list(by, true); asError(err).Code != api.Invalid {
 			t.Errorf("%v: got %v", by.Program, err)
 		}
 	}
-	answer, err := d.memory.Do(t.Context(), owner, api.RequestOf(api.UndoRequest{Since: "1h", Mine: true, DryRun: true}))
-	checkError(t, err)
-	for _, u := range answer.(*api.UndoAnswer).Undone {
-		if u.Session != "1" {
-			t.Errorf("undo selects a change of %s %s", u.Program, u.Session)
-		}
+	a, err := do[api.UndoAnswer](t, d.memory, mine, api.UndoRequest{Since: "1h", Mine: true, DryRun: true})
+	if err != nil || len(a.Undone) != 1 || a.Undone[0].Session != "1" {
+		t.Errorf("undo selects %v, %v", a, err)
 	}
 }
 
@@ -180,38 +172,34 @@ func TestDiffInsideKey(t *testing.T) {
 	}
 }
 
-// TestDiffHasAnEnd checks that large diffs are truncated at the end of a line.
+// TestDiffHasAnEnd checks that large diffs are truncated at the end of a line, and that
+// all diffs of an answer have a limit.
 func TestDiffHasAnEnd(t *testing.T) {
-	before := strings.Repeat("- a line of some length\n", 20_000)
-	hunks := diff.Hunks([]byte("# A\n"), []byte("# A\n"+before))
+	hunks := diff.Hunks([]byte("# A\n"), []byte("# A\n"+strings.Repeat("- a line of some length\n", 20_000)))
 	var d differ
-	for n := range 200 {
+	for range 200 {
 		shown, truncated := d.hunks(hunks)
-		if !truncated {
-			t.Fatal("it is not said that there is more")
-		}
-		if told := d.shown; told > maxDiffs {
-			t.Fatalf("%d bytes were told", told)
+		if !truncated || d.shown > maxDiffs {
+			t.Fatalf("truncated %t, %d bytes", truncated, d.shown)
 		}
 		for _, h := range shown {
 			if len(h.Diff) > maxDiff || !strings.HasSuffix(h.Diff, "\n") {
-				t.Fatalf("%d: a diff of %d bytes ends with %q", n, len(h.Diff), h.Diff[max(0, len(h.Diff)-10):])
+				t.Fatalf("a diff of %d bytes ends with %q", len(h.Diff), h.Diff[max(0, len(h.Diff)-10):])
 			}
 		}
 	}
 	if d.shown < maxDiffs-maxDiff {
-		t.Errorf("%d bytes were told, and there was room for %d", d.shown, maxDiffs)
+		t.Errorf("%d bytes were shown, and there was room for %d", d.shown, maxDiffs)
 	}
 }
 
 // TestStopping checks that a request that ends because the daemon stops reports that.
 func TestStopping(t *testing.T) {
-	m := readOpsCase(t, &txtar.Archive{}).disk(t).memory
 	stops := api.Errorf(api.Unavailable, "the daemon stops")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stops)
-	op := lookUp(t, "note")
-	if _, err := (&opsRequest{op: op, request: []byte(`{"text": "tea"}`)}).direct(ctx, m); !errors.Is(err, stops) {
+	_, err := newDisk(t, nil).memory.Do(ctx, owner, api.RequestOf(api.NoteRequest{Text: "tea"}))
+	if !errors.Is(err, stops) {
 		t.Errorf("a note is answered with %v", err)
 	}
 }

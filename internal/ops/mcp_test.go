@@ -10,17 +10,21 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
@@ -86,117 +90,104 @@ func call(name string, arguments fields) string {
 	return rpc(1, "tools/call", fields{"name": name, "arguments": arguments})
 }
 
-func as(subject, context string) http.Header {
+func headers(subject, context string) http.Header {
 	return http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
 }
 
-func toolsListed(t testing.TB, socket, query string, header http.Header) (names []string) {
-	t.Helper()
-	got := post(t, socket, query, rpc(1, "tools/list", fields{}), header)
-	var list struct{ Result sdk.ListToolsResult }
-	if err := json.Unmarshal([]byte(got.body), &list); err != nil {
-		t.Fatalf("%v: %s", err, got.body)
-	}
-	for _, tool := range list.Result.Tools {
-		names = append(names, strings.TrimPrefix(tool.Name, "memory_"))
-	}
-	slices.Sort(names)
-	return names
-}
-
 // TestMCPTools checks that the listed tools are those that the listener, the
-// scope and the profile permit.
+// scope and the profile permit, and that the instructions name only these.
 func TestMCPTools(t *testing.T) {
-	core := coreNames
-	inbox := slices.DeleteFunc(slices.Clone(core), func(name string) bool { return name == "remember" })
-	reading := []string{"context", "get", "recent", "search", "todos"}
-	for _, c := range []struct {
-		name  string
+	const core, reading = "context edit forget get note recent remember search session todo todos", "context get recent search todos"
+	ownerHeaders, public := headers("owner", "private"), headers("owner", "public")
+	fixed := func(operations ...string) *api.Fixed {
+		return &api.Fixed{Subject: "acct:42", Context: "private", Operations: operations}
+	}
+	for name, c := range map[string]struct {
 		fixed *api.Fixed
-		off   bool
 		query string
 		who   http.Header
-		want  []string
+		want  string
 	}{
-		{"the owner", nil, false, "", as("owner", "private"), core},
-		{"the owner, in public", nil, false, "", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note", "session"}, reading...)))},
-		{"nobody", nil, false, "?tools=core", nil, reading},
-		{"nobody, of all", nil, false, "?tools=all", nil, slices.Sorted(slices.Values(append([]string{"related", "load", "list", "status"}, reading...)))},
-		{"a scope", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", nil, inbox},
-		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{mcp.ContextHeader: {"public"}}, inbox},
-		{"some operations", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session", "item_get"}}, false, "", nil, []string{"get", "search", "session"}},
-		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search", "session"}},
-		{"the tools of items", nil, false, "?tools=items", as("owner", "private"), slices.Sorted(slices.Values(append([]string{"put", "list", "delete"}, core...)))},
-		{"the tools of items, in public", nil, false, "?tools=items", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note", "session", "put", "list"}, reading...)))},
-		{"tools by name", nil, false, "?tools=put,memory_list,get", as("owner", "private"), []string{"get", "list", "put"}},
-		{"a set and a tool", nil, false, "?tools=core,put", as("owner", "private"), slices.Sorted(slices.Values(append([]string{"put"}, core...)))},
-		{"no memory", nil, true, "?tools=all", as("owner", "private"), nil},
+		"the owner":                     {nil, "", ownerHeaders, core},
+		"the owner, in public":          {nil, "", public, reading + " note session"},
+		"nobody":                        {nil, "?tools=core", nil, reading},
+		"nobody, of all":                {nil, "?tools=all", nil, reading + " related load list status"},
+		"a scope":                       {fixed(), "", nil, strings.Replace(core, " remember", "", 1)},
+		"a scope, narrowed":             {fixed(), "", http.Header{mcp.ContextHeader: {"public"}}, strings.Replace(core, " remember", "", 1)},
+		"some operations":               {fixed("search", "session", "item_get"), "", nil, "get search session"},
+		"some operations, of the core":  {fixed("search", "session"), "?tools=core", nil, "search session"},
+		"the tools of items":            {nil, "?tools=items", ownerHeaders, core + " put list delete"},
+		"the tools of items, in public": {nil, "?tools=items", public, reading + " note session put list"},
+		"tools by name":                 {nil, "?tools=put,memory_list,get", ownerHeaders, "get list put"},
+		"a set and a tool":              {nil, "?tools=core,put", ownerHeaders, core + " put"},
+		"no memory":                     {nil, "?tools=all", ownerHeaders, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			m := someMemory(t)
-			m.Disabled = c.off
+			m.Disabled = name == "no memory"
 			socket := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) { e.Fixed = c.fixed })
-			if diff := cmp.Diff(c.want, toolsListed(t, socket, c.query, c.who)); diff != "" {
+			list := decodeAnswer[struct{ Result sdk.ListToolsResult }](post(t, socket, c.query, rpc(1, "tools/list", fields{}), c.who).body)
+			got := convertEach(list.Result.Tools, func(t *sdk.Tool) string { return strings.TrimPrefix(t.Name, "memory_") })
+			slices.Sort(got)
+			if diff := cmp.Diff(slices.Sorted(slices.Values(strings.Fields(c.want))), slices.Clip(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			// The instructions name only these tools.
-			got := post(t, socket, c.query, rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}), c.who)
-			var welcome struct{ Result sdk.InitializeResult }
-			if err := json.Unmarshal([]byte(got.body), &welcome); err != nil {
-				t.Fatalf("%v: %s", err, got.body)
-			}
-			text := welcome.Result.Instructions
-			if (text == "") != c.off {
-				t.Errorf("the instructions are %q", text)
-			}
+			text := welcome(t, socket, c.query, "2025-06-18", c.who).Instructions
 			for _, tool := range mcp.Tools {
-				if name := strings.TrimPrefix(tool.Name, "memory_"); strings.Contains(text+" ", tool.Name) && !slices.Contains(c.want, name) {
+				if strings.Contains(text+" ", tool.Name) && !slices.Contains(got, strings.TrimPrefix(tool.Name, "memory_")) {
 					t.Errorf("the instructions tell of %s:\n%s", tool.Name, text)
 				}
 			}
+			if (text == "") != m.Disabled {
+				t.Errorf("the instructions are %q", text)
+			}
 		})
 	}
+}
+
+// welcome begins a session.
+func welcome(t testing.TB, socket, query, version string, who http.Header) sdk.InitializeResult {
+	t.Helper()
+	got := post(t, socket, query, rpc(0, "initialize", fields{"protocolVersion": version, "capabilities": fields{},
+		"clientInfo": fields{"name": "x", "version": "1"}}), who)
+	if id := got.header.Get("Mcp-Session-Id"); id != "" {
+		t.Errorf("%s: there is a session %s", version, id)
+	}
+	return decodeAnswer[struct{ Result sdk.InitializeResult }](got.body).Result
 }
 
 // TestMCPFixed checks that operations that a listener does not serve are
 // rejected, and that headers narrow a fixed scope but never widen it.
 func TestMCPFixed(t *testing.T) {
 	m := someMemory(t, privateFiles...)
-	socket := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
-		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "get"}}
-	})
-	found := func(header http.Header) string {
-		return post(t, socket, "", call("memory_search", fields{"query": "words"}), header).body
+	serve := func(operations ...string) string {
+		return serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
+			e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: operations}
+		})
 	}
-	if got := found(nil); !strings.Contains(got, "words that are private") || strings.Contains(got, "of the owner") || strings.Contains(got, "of bob") {
-		t.Errorf("in the scope: %s", got)
-	}
-	for _, header := range []http.Header{{mcp.ContextHeader: {"public"}}, {mcp.ContextHeader: {"unknown"}}, {mcp.SubjectHeader: {""}}, as("acct:42", "public")} {
-		if got := found(header); strings.Contains(got, "private_only") || !strings.Contains(got, "words for all") {
-			t.Errorf("narrowed by %v: %s", header, got)
+	socket, finding := serve("search", "get"), serve("search")
+	search := call("memory_search", fields{"query": "words"})
+	for _, c := range []struct {
+		header      http.Header
+		says, never string
+	}{
+		{nil, "words that are private", "of the owner"}, {http.Header{api.OwnerHeader: {"1"}}, "unknown header", "of the owner"},
+		{http.Header{mcp.ContextHeader: {"public"}}, "words for all", "private_only"}, {http.Header{mcp.ContextHeader: {"unknown"}}, "words for all", "private_only"},
+		{http.Header{mcp.SubjectHeader: {""}}, "words for all", "private_only"}, {headers("acct:42", "public"), "words for all", "private_only"},
+		{http.Header{mcp.SubjectHeader: {"bob"}}, errFixedScope.Message, "words"}, {http.Header{mcp.SubjectHeader: {"nobody-knows"}}, errFixedScope.Message, "words"},
+		{headers("owner", "private"), errFixedScope.Message, "words"},
+	} {
+		got := post(t, socket, "", search, c.header)
+		if !strings.Contains(got.body, c.says) || strings.Contains(got.body, c.never) || (got.status == http.StatusForbidden) != (c.never == "words") {
+			t.Errorf("%v: %v", c.header, got)
 		}
-	}
-	for _, header := range []http.Header{{mcp.SubjectHeader: {"bob"}}, {mcp.SubjectHeader: {"nobody-knows"}}, as("owner", "private")} {
-		got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header)
-		if got.status != http.StatusForbidden || !strings.Contains(got.body, errFixedScope.Message) || strings.Contains(got.body, "words") {
-			t.Errorf("widened by %v: %v", header, got)
-		}
-	}
-	if got := found(http.Header{api.OwnerHeader: {"1"}}); strings.Contains(got, "of the owner") {
-		t.Errorf("as the owner: %s", got)
 	}
 	for tool, op := range map[string]string{"memory_note": "note", "memory_list": "item_list"} {
-		got := post(t, socket, "", call(tool, fields{"text": "x"}), nil).body
-		if tool == "memory_list" {
-			got = post(t, socket, "", call(tool, fields{}), nil).body
-		}
+		got := post(t, socket, "", call(tool, map[string]fields{"note": {"text": "x"}}[op]), nil).body
 		if want := "forbidden: " + op + " is not served on this listener"; !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 			t.Errorf("%s answers %s", tool, got)
 		}
 	}
-	finding := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
-		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search"}}
-	})
 	read := func(uri string) string {
 		return strings.ReplaceAll(post(t, finding, "", rpc(1, "resources/read", fields{"uri": uri}), nil).body, uri, "")
 	}
@@ -264,20 +255,16 @@ func TestMCPPanic(t *testing.T) {
 	m := someMemory(t)
 	m.Index = nil
 	socket := serveOps(t, m)
-	for _, message := range []string{
-		call("memory_search", fields{"query": "words"}), rpc(1, "resources/read", fields{"uri": "memory://a.md"}), rpc(1, "resources/list", fields{}),
-	} {
-		if got := post(t, socket, "", message, nil); got.status != 200 || !strings.Contains(got.body, "internal error") {
+	for _, message := range []string{call("memory_search", fields{"query": "words"}), rpc(1, "resources/read", fields{"uri": "memory://a.md"}), rpc(1, "resources/list", fields{})} {
+		got := post(t, socket, "", message, nil)
+		if got.status != 200 || !strings.Contains(got.body, "internal error") || strings.Contains(message, "tools") != strings.Contains(got.body, `"isError":true`) {
 			t.Errorf("%s: %v", message, got)
 		}
-	}
-	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), nil).body; !strings.Contains(got, `"isError":true`) {
-		t.Errorf("a tool answers %s", got)
 	}
 	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); !strings.Contains(got.body, `"result":{}`) {
 		t.Errorf("afterwards: %v", got)
 	}
-	if got := send(t, socket, "GET", "/metrics", "", nil).body; !strings.Contains(got, "memwatchd_panics_total 4\n") {
+	if got := send(t, socket, "GET", "/metrics", "", nil).body; !strings.Contains(got, "memwatchd_panics_total 3\n") {
 		t.Errorf("the panics are not counted:\n%s", got)
 	}
 }
@@ -315,22 +302,20 @@ func TestMCPClientGoes(t *testing.T) {
 }
 
 // TestMCPRevisions checks that clients of every protocol revision get answers
-// in that revision.
+// in that revision. In the newest one each request identifies its own client.
 func TestMCPRevisions(t *testing.T) {
-	socket := serveOps(t, someMemory(t))
+	const newest = "2026-07-28"
+	socket, search := serveOps(t, someMemory(t)), fields{"name": "memory_search", "arguments": fields{"query": "words"}}
+	check := func(version, want string, got httpAnswer) {
+		t.Helper()
+		if !strings.Contains(got.body, want) || got.status >= 300 {
+			t.Errorf("%s: no %s in %v", version, want, got)
+		}
+	}
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2099-01-01"} {
-		hello := rpc(0, "initialize", fields{"protocolVersion": version, "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}})
-		got := post(t, socket, "", hello, nil)
-		var welcome struct{ Result sdk.InitializeResult }
-		if err := json.Unmarshal([]byte(got.body), &welcome); err != nil {
-			t.Fatalf("%v: %s", err, got.body)
-		}
-		agreed := welcome.Result.ProtocolVersion
-		if agreed != version && version < "2026" || agreed == version && version > "2026" {
+		agreed := welcome(t, socket, "", version, nil).ProtocolVersion
+		if (agreed == version) != (version < "2026") {
 			t.Errorf("%s: agreed is %s", version, agreed)
-		}
-		if id := got.header.Get("Mcp-Session-Id"); id != "" {
-			t.Errorf("%s: there is a session %s", version, id)
 		}
 		header := http.Header{}
 		if agreed >= "2025-06-18" {
@@ -339,33 +324,23 @@ func TestMCPRevisions(t *testing.T) {
 		if got := post(t, socket, "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header); got.status != http.StatusAccepted || got.body != "" {
 			t.Errorf("%s: a notification is answered %v", version, got)
 		}
-		if got := post(t, socket, "", rpc("a", "tools/list", nil), header).body; !strings.Contains(got, `"id":"a"`) || !strings.Contains(got, "memory_search") {
-			t.Errorf("%s: the list is %s", version, got)
+		check(version, "memory_search", post(t, socket, "", rpc("a", "tools/list", nil), header))
+		check(version, `"text":"2026-02-04/cli.md:3`, post(t, socket, "", rpc(1, "tools/call", search), header))
+	}
+	for _, c := range []struct {
+		method, name, want string
+		params             fields
+	}{
+		{"server/discover", "", newest, fields{}}, {"tools/call", "memory_search", "2026-02-04/cli.md:3", search},
+		{"tools/list", "", `"cacheScope":"private"`, fields{}}, // it depends on the caller
+		{"subscriptions/listen", "", "", fields{"notifications": fields{"toolsListChanged": true, "resourceSubscriptions": []string{"memory://a.md"}}}},
+	} {
+		c.params["_meta"] = fields{"io.modelcontextprotocol/protocolVersion": newest, "io.modelcontextprotocol/clientInfo": fields{"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": fields{}}
+		header := http.Header{"Mcp-Protocol-Version": {newest}, "Mcp-Method": {c.method}}
+		if c.name != "" {
+			header.Set("Mcp-Name", c.name)
 		}
-		if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header).body; !strings.Contains(got, `"text":"2026-02-04/cli.md:3`) {
-			t.Errorf("%s: a search is answered %s", version, got)
-		}
-	}
-	// In the newest revision each request identifies its own client.
-	const newest = "2026-07-28"
-	meta := fields{"io.modelcontextprotocol/protocolVersion": newest, "io.modelcontextprotocol/clientInfo": fields{"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": fields{}}
-	header := http.Header{"Mcp-Protocol-Version": {newest}, "Mcp-Method": {"server/discover"}}
-	if got := post(t, socket, "", rpc(1, "server/discover", fields{"_meta": meta}), header).body; !strings.Contains(got, newest) || !strings.Contains(got, "memory_search") {
-		t.Errorf("discovery is answered %s", got)
-	}
-	header.Set("Mcp-Method", "tools/call")
-	header.Set("Mcp-Name", "memory_search")
-	if got := post(t, socket, "", rpc(1, "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}, "_meta": meta}), header).body; !strings.Contains(got, "2026-02-04/cli.md:3") {
-		t.Errorf("a search is answered %s", got)
-	}
-	header.Set("Mcp-Method", "tools/list")
-	header.Del("Mcp-Name")
-	if got := post(t, socket, "", rpc(1, "tools/list", fields{"_meta": meta}), header).body; !strings.Contains(got, `"cacheScope":"private"`) {
-		t.Errorf("a list that depends on who asks may be kept for others: %s", got)
-	}
-	header.Set("Mcp-Method", "subscriptions/listen")
-	if got := post(t, socket, "", rpc(1, "subscriptions/listen", fields{"notifications": fields{"toolsListChanged": true, "resourceSubscriptions": []string{"memory://a.md"}}, "_meta": meta}), header); got.status != 200 {
-		t.Errorf("a subscription is answered %v", got)
+		check(newest, c.want, post(t, socket, "", rpc(1, c.method, c.params), header))
 	}
 }
 
@@ -406,14 +381,16 @@ func FuzzMCP(f *testing.F) {
 }
 
 // TestMCPResources checks that files are resources for callers that may read
-// them: listed in pages, and read.
+// them: listed in pages, and read. Missing, unreadable and impossible ones get the same
+// answer.
 func TestMCPResources(t *testing.T) {
-	var many []txtar.File
+	many := privateFiles
 	for i := range 1005 {
 		many = append(many, txtar.File{Name: fmt.Sprintf("notes/n%04d.md", i), Data: []byte("---\nvisibility: public_ok\n---\n\n- a note\n")})
 	}
-	m := someMemory(t, append(privateFiles, many...)...)
-	model := newModel(t, m, serveOps(t, m), "")
+	m := someMemory(t, many...)
+	socket := serveOps(t, m)
+	model := newModel(t, m, socket, "")
 	model.as("owner", "private")
 	var names []string
 	for r, err := range model.session.Resources(t.Context(), nil) {
@@ -423,48 +400,137 @@ func TestMCPResources(t *testing.T) {
 			t.Errorf("%s is %s, of type %s", r.Name, r.URI, r.MIMEType)
 		}
 	}
-	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(many)+3 || !slices.Contains(names, "MEMORY.md") || slices.Contains(names, "2026-02-03/secret.md") {
+	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(many) || slices.Contains(names, "2026-02-03/secret.md") {
 		t.Errorf("%d files are listed: %v", len(names), names[:10])
 	}
+	const long, more = "# Long-Term Memory\n\n- words of the owner\n", "- more words for all\n"
 	for uri, want := range map[string]string{
-		"memory://MEMORY.md":                       "# Long-Term Memory\n\n- words of the owner\n",
-		mcp.ResourceURI("2026-02-05/zoë 你好 #1.md"): "- more words for all\n",
-		"memory://2026-02-05/zoë 你好 %231.md":       "- more words for all\n",
-		"memory://%4DEMORY.md":                     "# Long-Term Memory\n\n- words of the owner\n",
+		"memory://MEMORY.md": long, "memory://%4DEMORY.md": long,
+		mcp.ResourceURI("2026-02-05/zoë 你好 #1.md"): more, "memory://2026-02-05/zoë 你好 %231.md": more,
 	} {
 		got, err := model.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
 		if err != nil || len(got.Contents) != 1 || got.Contents[0].Text != want || got.Contents[0].MIMEType != "text/markdown" {
 			t.Errorf("%s is %+v, %v", uri, got, err)
 		}
 	}
-}
-
-// TestMCPNoResource checks that missing, unreadable and impossible resources
-// get the same answer.
-func TestMCPNoResource(t *testing.T) {
-	socket := serveOps(t, someMemory(t, privateFiles...))
 	for _, uri := range []string{
 		"memory://none.md", "memory://MEMORY.md", "memory://2026-02-03/secret.md", "memory://../etc/passwd", "memory://%2e%2e/x", "memory:///etc/passwd",
 		"memory://", "memory:", "file:///etc/passwd", "", "memory://%zz", "memory://a\u0000b", "memory://\u202e\U0010ffff", "memory://a%ff", "MEMORY://MEMORY.md",
 	} {
-		got := post(t, socket, "", rpc(1, "resources/read", fields{"uri": uri}), nil)
-		var failed struct {
+		got := decodeAnswer[struct {
 			Error struct {
 				Code    int
 				Message string
 				Data    struct{ URI string }
 			}
-		}
-		if err := json.Unmarshal([]byte(got.body), &failed); err != nil || failed.Error.Code != -32602 || failed.Error.Message != "Resource not found" {
-			t.Errorf("%q: %v, %v", uri, got, err)
-		}
+		}](post(t, socket, "", rpc(1, "resources/read", fields{"uri": uri}), nil).body).Error
 		escaped, ours := strings.CutPrefix(uri, "memory://")
 		if path, err := url.PathUnescape(escaped); ours && err == nil && path != "" {
 			uri = mcp.ResourceURI(path)
 		}
-		if failed.Error.Data.URI != uri {
-			t.Errorf("%q: it is said of %q", uri, failed.Error.Data.URI)
+		if got.Code != -32602 || got.Message != "Resource not found" || got.Data.URI != uri {
+			t.Errorf("%q: %+v", uri, got)
 		}
+	}
+}
+
+func connectBridge(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
+	t.Helper()
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Run(t.Context(), in, out)
+		out.Close()
+	}()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
+	checkError(t, err)
+	t.Cleanup(func() {
+		session.Close()
+		toBridge.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the bridge ended with %v", err)
+		}
+	})
+	return session
+}
+
+// TestBridgeFrozen checks that a session starts although the daemon does not
+// answer, and that the agent can give up a request.
+func TestBridgeFrozen(t *testing.T) {
+	defer func(d time.Duration) { mcp.PermittedTimeout = d }(mcp.PermittedTimeout)
+	mcp.PermittedTimeout = time.Second
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	checkError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	checkError(t, err)
+	defer l.Close()
+	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(dir, "s")}, ToolSet: mcp.AllTools})
+	if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != len(mcp.Tools) {
+		t.Errorf("the tools are %v, %v", list, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		c, err := l.Accept() // connection of the list request
+		for err == nil {
+			b := make([]byte, 4096)
+			if n, _ := c.Read(b); bytes.Contains(b[:n], []byte("/v1/search")) {
+				cancel() // the client gives up
+			}
+			c, err = l.Accept()
+		}
+	}()
+	if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}}); err == nil {
+		t.Error("a search is answered")
+	}
+	checkError(t, session.Ping(t.Context(), nil))
+}
+
+// TestBridgeLines checks that invalid lines are answered and do not end the
+// session, and that pending requests are answered after the agent closes its
+// side.
+func TestBridgeLines(t *testing.T) {
+	const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	ping := rpc(1, "ping", nil)
+	socket := serveOps(t, someMemory(t))
+	for _, c := range []struct {
+		name, version, line string
+		want                []string // expected parts of the answers
+	}{
+		{"noise", "2025-11-25", "\x00\xff{[", []string{`"code":-32700`}},
+		{"half a message", "2025-11-25", `{"jsonrpc":"2.0",`, []string{`"code":-32700`}},
+		{"no message", "2025-11-25", `{"a":1}`, []string{`"code":-32600`}},
+		{"a number", "2025-11-25", `1`, []string{`"code":-32600`}},
+		{"null", "2025-11-25", `null`, []string{`"code":-32600`}},
+		{"too long", "2025-11-25", `{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"` + strings.Repeat("x", 15<<20) + `"}}`, []string{`"code":-32600`, "bytes"}},
+		{"two messages", "2025-11-25", ping + ping, []string{`"code":-32700`}},
+		{"blank lines", "2025-11-25", "\r\n  \n" + rpc(7, "ping", nil), []string{`"id":7`}},
+		{"a batch", "2025-03-26", "[" + rpc(7, "ping", nil) + "]", []string{`"code":-32600`, "batches are not supported"}},
+		{"an unknown method", "2024-11-05", rpc(7, "nope", nil), []string{`"code":-32601`}},
+		{"an answer to nothing", "2025-11-25", `{"jsonrpc":"2.0","id":4,"result":{}}`, nil},
+		{"a second beginning", "2025-11-25", strings.NewReplacer("%", "2025-11-25", `"id":0`, `"id":5`).Replace(hello), []string{`"id":5,"error"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// The last call is pending when the agent closes its side.
+			last := rpc("last", "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}})
+			in := strings.Join([]string{strings.ReplaceAll(hello, "%", c.version), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, c.line, last}, "\n")
+			var out bytes.Buffer
+			b := &mcp.Bridge{Client: &client.Client{Socket: socket}}
+			if err := b.Run(t.Context(), strings.NewReader(in), &out); err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("invalid message: %s", line)
+				}
+			}
+			for _, want := range append(c.want, `"protocolVersion":"`+c.version+`"`, `"id":"last"`, "words for all") {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("no %s in %.3000s", want, out.String())
+				}
+			}
+		})
 	}
 }
 

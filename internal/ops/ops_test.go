@@ -441,3 +441,17 @@ func (r *opsRoot) Check(context.Context, string) (*api.CheckAnswer, error) {
 func (r *opsRoot) Reindex(context.Context, []string) error { return errors.ErrUnsupported }
 
 func (r *opsRoot) Subscribe(context.Context, func(Change) error) error { return errors.ErrUnsupported }
+
+func lookUp(t testing.TB, name string) *api.Operation {
+	t.Helper()
+	op, err := api.LookUp(name)
+	checkError(t, err)
+	return op
+}
+
+func checkError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

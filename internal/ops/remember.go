@@ -12,7 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -63,10 +62,14 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 				break
 			}
 		}
-		answer.Hints = append(answer.Hints, item.hints()...)
+		fill := ""
 		if m.limits != nil {
-			if fill, ok := m.limits.FillOf(after); ok && fill.Hint(item.language()) != "" {
-				answer.Hints = append(answer.Hints, fill.Hint(item.language()))
+			f, _ := m.limits.FillOf(after)
+			fill = f.Hint(brief.LanguageOf(r.Title + "\n" + r.Text))
+		}
+		for _, hint := range []string{item.hint(), fill} {
+			if hint != "" {
+				answer.Hints = append(answer.Hints, hint)
 			}
 		}
 	}
@@ -89,7 +92,6 @@ type longTermEdit struct {
 	commitment bool   // the item is a task without a box
 	norm       string // of the resulting entry
 	replaced   bool
-	duplicates int    // number of items with the same title, if more than one
 	similar    string // first line of an earlier item with most of the words; empty for none
 }
 
@@ -303,24 +305,24 @@ func (r *longTermEdit) itemText(comment string) (string, error) {
 // item with the same text. It returns -1 if there is none or more than one. A
 // session may add one item on each of its days, because a chat keeps its id for
 // years; another one is an error.
-func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int, err error) {
-	at, r.duplicates = -1, 0
+func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (int, error) {
+	at, same := -1, 0
 	title, text, given := memory.Fold(r.Title), memory.TaskNorm(r.Text), memory.TrimText(r.Text)
 	other := false // another item of the session
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		same := e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
+		equal := e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
 			(title != "" || memory.TaskNorm(e.Norm) == text || e.Remembered() == given)
-		if same {
-			at, r.duplicates = i, r.duplicates+1
+		if equal {
+			at, same = i, same+1
 		}
-		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
+		other = other || !equal && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
 	}
 	if other {
 		return -1, api.Errorf(api.Limit, "session %q has already saved an item permanently on that day", r.Session).
 			WithHint("omit `session` if the user requested another item")
 	}
-	if r.duplicates > 1 {
+	if same > 1 {
 		at = -1
 	}
 	return at, nil
@@ -342,59 +344,14 @@ func (r *longTermEdit) findSimilar(doc *memory.Document) string {
 	return ""
 }
 
-// rememberHints contains the formats of advice on items by language: on temporary ones,
-// those that belong in a namespace, similar ones, and those with the same title.
-var rememberHints = map[brief.Lang]struct{ temporary, namespace, similar, duplicates string }{
-	brief.English: {
-		namespace:  "this belongs in the keyed items: save it with the namespace %s, and forget it here",
-		temporary:  "%q is temporary: save only lasting facts permanently, and use note for the rest",
-		similar:    "%q is similar: if it is the same fact, remove the older item, or give both the same title",
-		duplicates: "%d items have this title: merge these items, so that the next one can replace the result",
-	},
-	brief.Chinese: {
-		namespace:  "这类内容属于键值条目：请存入命名空间 %s，并在这里删除",
-		temporary:  "“%s”只是暂时的：长期记忆只保存长久的事实，其余请用 note",
-		similar:    "“%s”与此相似：如果是同一件事，请删除旧的条目，或给两者相同的标题",
-		duplicates: "有 %d 个条目使用这个标题：请合并它们，以便下一条替换合并的结果",
-	},
-}
-
-// language returns the language of the item, which is that of its hints.
-func (r *longTermEdit) language() brief.Lang { return brief.LanguageOf(r.Title + "\n" + r.Text) }
-
-// hints returns advice on items that may need a revision.
-func (r *longTermEdit) hints() []string {
-	var hints []string
-	w := rememberHints[r.language()]
-	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31"); words != "" && !r.commitment {
-		hints = append(hints, fmt.Sprintf(w.temporary, words))
-	}
-	if namespace := r.statedNamespace(); namespace != "" {
-		hints = append(hints, fmt.Sprintf(w.namespace, namespace))
-	}
-	if r.similar != "" {
-		hints = append(hints, fmt.Sprintf(w.similar, r.similar))
-	}
-	if r.duplicates > 1 {
-		hints = append(hints, fmt.Sprintf(w.duplicates, r.duplicates))
-	}
-	return hints
-}
-
-var ownRE = lazyregexp.New(`(?i)\bmy\b|我`)
-
-// statedNamespace returns the namespace in which a statement of _index.md belongs, or an
-// empty string. MEMORY.md has sections for such statements.
-func (r *longTermEdit) statedNamespace() string {
-	said := transcript.Statements([]transcript.Message{{Text: r.Text}}, 1)
-	if len(said) == 0 || !strings.HasSuffix(r.path, "/_index.md") {
-		return ""
-	}
-	switch kind := said[0].Kind; {
-	case kind == transcript.Preference, kind == transcript.Constraint:
-		return "preference"
-	case kind == transcript.Contact && ownRE().MatchString(r.Text):
-		return "profile"
+// hint returns advice on an item that may need a revision, or "".
+func (r *longTermEdit) hint() string {
+	words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31")
+	switch {
+	case words != "" && !r.commitment:
+		return fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest", words)
+	case r.similar != "":
+		return fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title", r.similar)
 	}
 	return ""
 }

@@ -227,10 +227,9 @@ func (m readOps) newSessionVisibility(c Call) memory.Visibility {
 
 // newSessionFile returns the file of a new session, without a default visibility. A
 // private one has a subject, which can read it.
-func (m writeOps) newSessionFile(c Call, d *sessionDraft) []byte {
+func (m writeOps) newSessionFile(c Call, d *sessionDraft, private bool) []byte {
 	head := d.head
 	head.Summary, head.Visibility = cmp.Or(head.Summary, d.defaultSummary), ""
-	private := d.isPrivate() || m.newSessionVisibility(c) != memory.PublicOK
 	if head.SubjectID == "" && c.Scope.Subject != m.Owner && private {
 		head.SubjectID = c.Scope.Subject
 	}

@@ -2,16 +2,11 @@ package ops
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -20,65 +15,45 @@ import (
 
 // TestSessionDraftsAllSurvive checks that concurrent drafts of one session are
 // all in its file, as are those of another session whose file would have the
-// same name.
+// same name, and that a third one is refused.
 func TestSessionDraftsAllSurvive(t *testing.T) {
 	const drafts = 24
-	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	socket := serveOps(t, d.memory)
-	sessions := []string{"a:b", "a_b"}
+	d := newDisk(t, nil)
+	send := func(session string, draft api.Draft) error {
+		return errOf(do[api.SessionAnswer](t, d.memory, owner, api.SessionRequest{Session: session, Draft: draft}))
+	}
 	var group errgroup.Group
 	group.SetLimit(8) // each waits for all before it, and not for longer than a minute
 	for i := range drafts {
-		for _, session := range sessions {
+		for _, session := range []string{"a:b:c", "a_b:c"} {
 			group.Go(func() error {
-				request := fmt.Sprintf(`{"session": %q, "draft": {"summary": "s", "facts": [{"title": "Shared", "text": "by %d"}, {"text": "fact %d of %s"}], "tasks": [{"text": "task %d", "done": %t}, {"text": "everybody's", "done": %[6]t}]}}`,
-					session, i, i, session, i, i%2 == 0)
-				var answer struct {
-					api.SessionAnswer
-					Error *api.Error
-				}
-				if err := json.Unmarshal(postOps(t, socket, "session", []byte(request)), &answer); err != nil || answer.Error != nil {
-					t.Errorf("%v %v", err, answer.Error)
-				}
-				return nil
+				return send(session, api.Draft{Summary: "s", Facts: []api.DraftItem{{Title: "Shared", Text: fmt.Sprint("by ", i)}, {Text: fmt.Sprintf("fact %d of %s", i, session)}},
+					Tasks: []api.DraftTask{{Text: fmt.Sprint("task ", i), Done: i%2 == 0}, {Text: "everybody's", Done: i%2 == 0}}})
 			})
 		}
 	}
-	group.Wait()
-	files, err := filepath.Glob(filepath.Join(d.dir, "2026-02-05", "*.md"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("the files are %q, %v", files, err)
-	}
-	var found []string
-	for _, name := range files {
-		data, err := os.ReadFile(name)
+	checkError(t, group.Wait())
+	found := map[string]bool{}
+	for _, path := range []string{"2026-02-05/a_b_c.md", "2026-02-05/a_b_c.private.md"} {
+		doc, err := d.Load(path)
 		checkError(t, err)
-		doc, err := d.Load("2026-02-05/" + filepath.Base(name))
-		checkError(t, err)
-		if len(doc.Problems) > 0 {
-			t.Errorf("%s: %v", name, doc.Problems)
-		}
-		text := string(data)
-		session := doc.Front.SessionID
-		found = append(found, session)
+		found[doc.Front.SessionID] = true
+		text := string(doc.Source)
+		want := []string{"**Shared**", "- [x] everybody's\n", "## Tasks"}
 		for i := range drafts {
-			box := " "
-			if i%2 == 0 {
-				box = "x"
-			}
-			for _, want := range []string{fmt.Sprintf(". fact %d of %s\n", i, session), fmt.Sprintf("- [%s] task %d\n", box, i)} {
-				if strings.Count(text, want) != 1 {
-					t.Errorf("%s has %q %d times", name, want, strings.Count(text, want))
-				}
-			}
+			want = append(want, fmt.Sprintf(". fact %d of %s\n", i, doc.Front.SessionID), fmt.Sprintf("- [%s] task %d\n", [2]string{"x", " "}[i%2], i))
 		}
-		if strings.Count(text, "**Shared**") != 1 || strings.Count(text, "- [x] everybody's\n") != 1 || strings.Count(text, "## Tasks") != 1 {
-			t.Errorf("%s is\n%s", name, text)
+		for _, line := range want {
+			if strings.Count(text, line) != 1 || len(doc.Problems) > 0 {
+				t.Errorf("%s has %q %d times, %v", path, line, strings.Count(text, line), doc.Problems)
+			}
 		}
 	}
-	slices.Sort(found)
-	if !slices.Equal(found, sessions) {
-		t.Errorf("the files are those of %q", found)
+	if !found["a:b:c"] || !found["a_b:c"] {
+		t.Errorf("the files are those of %v", found)
+	}
+	if err := send("a:b_c", api.Draft{Summary: "s"}); asError(err).Code != api.Conflict {
+		t.Errorf("a third session with this name: %v", err)
 	}
 }
 
@@ -86,23 +61,15 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 // ended, nothing is parsed any more, however far the merge is, and the file
 // stays the same.
 func TestDraftEndsWithItsContext(t *testing.T) {
-	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	c := d.callAs(t, "owner", "private")
-	draft := func(text string) *api.SessionRequest {
+	d := newDisk(t, nil)
+	parse, total := d.memory.Parse, 0
+	// send ends the context in a call of Parse, and returns the number of later calls.
+	send := func(text string, sections, last int, dry bool) (late int, err error) {
 		items := map[string][]api.DraftItem{}
 		for i := range maxDraft {
-			section := fmt.Sprint("Section ", i%maxDraftSections)
+			section := fmt.Sprint("Section ", i%sections)
 			items[section] = append(items[section], api.DraftItem{Title: fmt.Sprint("Title ", i), Text: text})
 		}
-		return &api.SessionRequest{Session: "s", Draft: api.Draft{Summary: text, Items: items}}
-	}
-	if _, err := d.memory.adminOps().session(t.Context(), c, draft("first")); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(filepath.Join(d.dir, "2026-02-05/s.md"))
-	checkError(t, err)
-	parse, total := d.memory.Parse, 0
-	send := func(last int) (late int, err error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		total = 0
@@ -116,38 +83,24 @@ func TestDraftEndsWithItsContext(t *testing.T) {
 			}
 			return parse(f)
 		}
-		request := draft("second")
-		request.DryRun = last == 0
-		_, err = d.memory.adminOps().session(ctx, c, request)
+		_, err = d.memory.Do(ctx, owner, api.RequestOf(api.SessionRequest{Session: "s", DryRun: dry, Draft: api.Draft{Summary: text, Items: items}}))
 		return late, err
 	}
-	if _, err := send(0); err != nil {
-		t.Fatal(err)
-	}
+	_, err := send("first", maxDraftSections, 0, false)
+	checkError(t, err)
+	before := d.read(t, "2026-02-05/s.md")
+	_, err = send("second", maxDraftSections, 0, true)
+	checkError(t, err)
 	if total < maxDraft {
 		t.Fatalf("only %d calls of Parse: the draft is not large", total)
 	}
-	for last := 1; last < total; last += total / 7 {
-		late, err := send(last)
-		if late > 0 || err == nil {
+	for last, all := 1, total; last < all; last += all / 7 {
+		if late, err := send("second", maxDraftSections, last, false); late > 0 || err == nil {
 			t.Errorf("canceled in the call %d of Parse: %d more calls, %v", last, late, err)
 		}
 	}
-	after, err := os.ReadFile(filepath.Join(d.dir, "2026-02-05/s.md"))
-	if err != nil || string(after) != string(before) {
-		t.Errorf("the file has changed: %v", err)
-	}
-	if _, err := d.memory.adminOps().session(t.Context(), c, &api.SessionRequest{Session: "s", Draft: api.Draft{
-		Items: manySections(maxDraftSections + 1)}}); asError(err).Code != api.TooLarge {
+	d.want(t, "2026-02-05/s.md", before)
+	if _, err := send("second", maxDraftSections+1, 0, false); asError(err).Code != api.TooLarge {
 		t.Errorf("too many sections: %v", err)
 	}
-}
-
-// manySections returns n sections of one item each.
-func manySections(n int) map[string][]api.DraftItem {
-	items := map[string][]api.DraftItem{}
-	for i := range n {
-		items[fmt.Sprint("Section ", i)] = []api.DraftItem{{Text: "text"}}
-	}
-	return items
 }

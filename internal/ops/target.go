@@ -23,7 +23,7 @@ type writeTarget struct {
 }
 
 // targets returns the files in which the caller may write a text, best first: the usual
-// file, which is below the inbox on a listener with a fixed scope, and files beside it.
+// file, which is below the inbox on a listener with a fixed scope, and a file beside it.
 // Every addition gets its files here, and gives the usual path.
 //
 //	context   text     files
@@ -31,7 +31,6 @@ type writeTarget struct {
 //	public    public   the usual one, name.public.md
 //	public    private  name.private.md, of which the caller can read nothing
 //
-// Files with the numbers 2 to 9 follow, except for a private daily note or item.
 // The first file is used of which the caller can read all, as [writeOps.editFile] checks.
 // fresh is the content of a new file, and visibility its default visibility.
 func (m readOps) targets(c Call, usual, visibility string, private bool, fresh []byte) []writeTarget {
@@ -50,16 +49,8 @@ func (m readOps) targets(c Call, usual, visibility string, private bool, fresh [
 	default:
 		list = append(list, file(memory.BesideFile(usual, memory.PublicFile), public, false))
 	}
-	if last := list[len(list)-1]; len(list) > 1 || last.unseen || m.Layout.Place(usual).Kind == memory.Session {
-		for n := 2; n <= maxNumber; n++ {
-			list = append(list, writeTarget{memory.BesideFile(last.path, fmt.Sprintf("-%d", n)), last.initial, last.unseen})
-		}
-	}
 	return list
 }
-
-// maxNumber is the highest number of a file beside the usual one.
-const maxNumber = 9
 
 // A skipError reports that a file cannot take a text, which another target may.
 type skipError struct{ error }
@@ -100,14 +91,19 @@ func errPartial(path string) *api.Error {
 func isPartial(doc *memory.Document) bool { return doc.Partition.Excerpt }
 
 // sessionTargets returns the files that may take the draft: those that contain the session
-// id, then the one with the session's name.
+// id, then the one with the session's name, and in private name.private.md.
 func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
-	usual, fresh := m.dayDir(c, d.day)+"/"+memory.SessionFile(d.session), m.newSessionFile(c, d)
 	visibility := d.head.Visibility
+	private := d.isPrivate() || m.newSessionVisibility(c) != memory.PublicOK
+	usual, fresh := m.dayDir(c, d.day)+"/"+memory.SessionFile(d.session), m.newSessionFile(c, d, private)
 	if visibility == "" && (m.inbox(c) != "" || !c.View.Private()) {
 		visibility = m.newSessionVisibility(c).String()
 	}
 	list := m.targets(c, usual, visibility, false, fresh)
+	if c.View.Private() {
+		list = append(list, writeTarget{path: memory.BesideFile(usual, memory.UnseenFile),
+			initial: memory.WithVisibility(m.newSessionFile(c, d, true), memory.PrivateOnly.String())})
+	}
 	if m.inbox(c) != "" {
 		return list
 	}
@@ -131,8 +127,8 @@ func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, not
 	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
 		d.isPrivate() && own == memory.PublicOK, !m.continuesIn(c, doc),
 		d.head.ContactID != "" && doc.Front.ContactID != "" && doc.Front.ContactID != d.head.ContactID:
-		return skipError{api.Errorf(api.Unavailable, "all file names for session %q are taken", d.session).
-			WithHint("run `memwatchd check` and fix the listed files")}
+		return skipError{api.Errorf(api.Conflict, "%s belongs to another session, contact or audience than the draft of "+
+			"session %q", doc.Place.Path, d.session).WithHint("use another session id, or rename the file")}
 	case doc.Unsound:
 		note := fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path, doc.WhyUnsound())
 		if !slices.Contains(*notes, note) {

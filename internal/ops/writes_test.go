@@ -256,26 +256,18 @@ func (d *diskCase) View(s memory.Scope) (memory.View, error) {
 	return directories.View(s)
 }
 
-// changes returns the lines that were added and removed since its last call,
-// without those of temporary files. Line endings other than a line feed are
-// visible.
+// changes returns the lines that were added and removed since its last call. Line endings
+// other than a line feed are visible.
 func (d *diskCase) changes(t testing.TB) string {
 	t.Helper()
 	is := map[string]string{}
 	var b strings.Builder
-	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
-			return err
+	d.eachFile(t, func(path string) {
+		is[path] = d.read(t, path)
+		if was, ok := d.was[path]; !ok || was != is[path] {
+			fmt.Fprintf(&b, "%s:\n%s", path, diffLines(was, is[path]))
 		}
-		name, _ := filepath.Rel(d.dir, path)
-		data, err := os.ReadFile(path)
-		is[name] = string(data)
-		if was, ok := d.was[name]; !ok || was != string(data) {
-			fmt.Fprintf(&b, "%s:\n%s", name, diffLines(was, string(data)))
-		}
-		return err
 	})
-	checkError(t, err)
 	d.was = is
 	return b.String()
 }
@@ -300,24 +292,18 @@ func diffLines(a, b string) string {
 // TestWriteBusy checks that an edit of a file that others keep saving returns
 // Busy and loses none of their changes.
 func TestWriteBusy(t *testing.T) {
-	c := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}})
-	d := c.disk(t)
-	parse, n := d.memory.Parse, 0
+	d := newDisk(t, map[string]string{"MEMORY.md": "- a\n"})
+	parse, saved := d.memory.Parse, "- a"
 	d.memory.Parse = func(f vault.File) *memory.Document {
-		n++ // simulates a save between read and write
-		if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), fmt.Appendf(nil, "- a %d\n", n), 0o600); err != nil {
-			t.Error(err)
-		}
+		saved += " more" // simulates a save between read and write
+		checkError(t, os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte(saved), 0o600))
 		return parse(f)
 	}
-	call := d.callAs(t, "owner", "private")
-	_, err := d.memory.adminOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	_, err := do[api.EditAnswer](t, d.memory, owner, api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
 	if got := asError(err).Code; got != api.Busy {
 		t.Errorf("the error is %v", err)
 	}
-	if data, err := os.ReadFile(filepath.Join(d.dir, "MEMORY.md")); err != nil || string(data) != fmt.Sprintf("- a %d\n", n) {
-		t.Errorf("the file is %q, %v: a save is lost", data, err)
-	}
+	d.want(t, "MEMORY.md", saved)
 }
 
 // TestPartialFile checks that a caller cannot change a file of which it can read only a
@@ -325,32 +311,64 @@ func TestWriteBusy(t *testing.T) {
 func TestPartialFile(t *testing.T) {
 	const path, own = "2026-02-04/cli.md", "- [ ] buy milk <!-- written_by=acct:42 -->\n"
 	const front = "---\nwritten_by: acct:42\n---\n"
-	for _, test := range []struct {
-		hidden string
-		code   api.Code
-	}{
-		{"", ""}, {"- secret <!-- visibility=private_only -->\n", api.Forbidden}, {"\n<private>\n\n- milk\n- tea\n\n</private>\n", api.Forbidden},
-	} {
-		d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(front + own + test.hidden)}}}).disk(t)
-		c := d.callAs(t, "acct:42", "private")
-		known, err := d.memory.readOps().get(t.Context(), c, &api.GetRequest{Path: path, From: 1})
+	by := as("acct:42", "private")
+	for _, hidden := range []string{"", "- secret <!-- visibility=private_only -->\n", "\n<private>\n\n- milk\n- tea\n\n</private>\n"} {
+		d := newDisk(t, map[string]string{path: front + own + hidden})
+		known, err := do[api.GetAnswer](t, d.memory, by, api.GetRequest{Path: path, From: 1})
 		checkError(t, err)
-		m := d.memory.adminOps()
 		for name, err := range map[string]error{
-			"edit":  second(m.edit(t.Context(), c, &api.EditRequest{Path: path, OldText: "buy milk", NewText: "buy tea"})),
-			"write": second(m.write(t.Context(), c, &api.WriteRequest{Path: path, Text: front + "- x <!-- written_by=acct:42 -->\n", Hash: known.Hash})),
-			"todo":  second(m.todo(t.Context(), c, &api.TodoRequest{Text: "buy milk", State: "done"})),
+			"edit":  errOf(do[api.EditAnswer](t, d.memory, by, api.EditRequest{Path: path, OldText: "buy milk", NewText: "buy tea"})),
+			"write": errOf(do[api.EditAnswer](t, d.memory, by, api.WriteRequest{Path: path, Text: front + "- x <!-- written_by=acct:42 -->\n", Hash: known.Hash})),
+			"todo":  errOf(do[api.TodoAnswer](t, d.memory, by, api.TodoRequest{Text: "buy milk", State: "done"})),
 		} {
-			e := asError(err)
 			switch {
-			case test.code == "" && (err == nil || name != "edit"): // the others find that the file has changed
-			case e == nil || e.Code != test.code:
-				t.Errorf("%s beside %q: %v", name, test.hidden, err)
+			case hidden == "" && (err == nil || name != "edit"): // the others find that the file has changed
+			case err == nil || asError(err).Code != api.Forbidden:
+				t.Errorf("%s beside %q: %v", name, hidden, err)
 			}
 		}
-		if test.code != "" {
-			d.want(t, path, front+own+test.hidden)
+		if hidden != "" {
+			d.want(t, path, front+own+hidden)
 		}
+	}
+}
+
+// as returns a program of the owner that acts as a subject in a context, and guest a caller
+// on a listener with a fixed scope.
+func as(subject, context string) api.Caller {
+	return api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true}
+}
+
+func guest(listener, subject, context string) api.Caller {
+	return api.Caller{Fixed: &api.Fixed{Name: listener, Subject: subject, Context: context}}
+}
+
+var owner = as("owner", "private")
+
+// call returns a call with the current permissions of its caller.
+func (d *diskCase) call(t testing.TB, by api.Caller) Call {
+	t.Helper()
+	c, err := d.memory.readOps().resolveCall(by)
+	checkError(t, err)
+	return c
+}
+
+// errOf returns the error of an operation.
+func errOf[T any](_ T, err error) error { return err }
+
+// do runs an operation.
+func do[A, R any](t testing.TB, m *Memory, by api.Caller, r R) (*A, error) {
+	t.Helper()
+	answer, err := m.Do(t.Context(), by, api.RequestOf(r))
+	a, _ := answer.(*A)
+	return a, err
+}
+
+// want checks the content of a file.
+func (d *diskCase) want(t testing.TB, path, text string) {
+	t.Helper()
+	if data, err := os.ReadFile(filepath.Join(d.dir, path)); err != nil || string(data) != text {
+		t.Errorf("%s is %q, %v; want %q", path, data, err, text)
 	}
 }
 
