@@ -76,14 +76,20 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
+	known := x.snapshot()
+	files, blocks, err := x.buildUpdates(ctx, updates, known)
+	if err != nil {
+		return err
+	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if err := x.ensureOpen(); err != nil {
 		return err
 	}
-	files, blocks, err := x.buildUpdates(ctx, updates)
-	if err != nil {
-		return err
+	for i, u := range updates {
+		if before := x.table.files.get(u.Path); files[i] != nil && before != known.files.get(u.Path) {
+			files[i], blocks[i] = x.buildUpdate(u, before, nil) // the blocks of the record before may be gone
+		}
 	}
 	if err := x.writeUpdates(updates, files, blocks); err != nil {
 		x.recoverStore(x.store, err)
@@ -94,10 +100,9 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 
 const buildWorkers = 2
 
-func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
+func (x *Index) buildUpdates(ctx context.Context, updates []Update, known *table) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
-	known := x.snapshot()
 	workers := 1
 	if len(updates) > 16 {
 		workers = buildWorkers
@@ -106,8 +111,6 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 	g, ctx := errgroup.WithContext(ctx)
 	for range workers {
 		g.Go(func() error {
-			b := x.acquireBuilder()
-			defer x.releaseBuilder(b)
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(updates) {
@@ -116,15 +119,23 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if u := &updates[i]; u.Doc != nil {
+				if u := updates[i]; u.Doc != nil {
 					before := known.files.get(u.Path)
-					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash, before)
-					files[i].setWritten(before)
+					files[i], blocks[i] = x.buildUpdate(u, before, before)
 				}
 			}
 		})
 	}
 	return files, blocks, g.Wait()
+}
+
+// buildUpdate builds the record of a file and its blocks. It can reuse blocks of a record.
+func (x *Index) buildUpdate(u Update, before, reusable *file) (*file, []*block) {
+	b := x.acquireBuilder()
+	defer x.releaseBuilder(b)
+	f, blocks := b.buildFile(u.Doc, u.Stamp, u.Hash, reusable)
+	f.setWritten(before)
+	return f, blocks
 }
 
 func (x *Index) acquireBuilder() *builder {
