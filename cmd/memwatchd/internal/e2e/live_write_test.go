@@ -450,85 +450,56 @@ func startWaves(t *testing.T) *chores {
 	return c
 }
 
-// TestWriteKilled kills the daemon at any moment while it writes. Each file has
-// its old or its new version, and the next daemon completes the rest, once.
-func TestWriteKilled(t *testing.T) {
-	t.Parallel()
-	c := startWaves(t)
-	halfway := 0
-	for round := range thorough(5, 200) {
-		w := c.wave("k"+letters(round), 12)
-		time.Sleep(rand.N(120 * time.Millisecond))
-		c.kill()
-		done := w.done()
-		if done < w.files {
-			halfway++
-		}
-		c.start()
-		w.wantOnce()
-		if t.Failed() {
-			t.Fatalf("round %d, killed when %d of %d were ticked", round, done, w.files)
-		}
-		for n := range w.files { // keeps the number of files constant
-			c.remove(w.path(n))
-		}
-		c.remove(w.source())
-	}
-	if halfway == 0 {
-		t.Error("it was never killed while it wrote")
-	}
-	t.Logf("%d times there was something left to do", halfway)
-}
-
-// TestRaceWriteStopped checks that a daemon that is stopped while it writes ends
-// soon and without error, and leaves no temporary files. The next daemon
-// completes the rest, once.
-func TestRaceWriteStopped(t *testing.T) {
-	t.Parallel()
-	c := startWaves(t)
-	halfway := 0
-	for round := range thorough(3, 50) {
-		w := c.wave("s"+letters(round), 12)
-		time.Sleep(rand.N(60 * time.Millisecond))
-		if err := c.stop(); err != nil { // within a minute
-			t.Fatalf("round %d: it ended with: %v", round, err)
-		}
-		if left := c.leftovers(); len(left) > 0 {
-			t.Errorf("round %d: left over: %q", round, left)
-		}
-		if w.done() < w.files {
-			halfway++
-		}
-		c.start()
-		w.wantOnce()
-	}
-	t.Logf("%d times there was something left to do", halfway)
-}
-
-// TestRaceWriteReloaded reloads a valid or invalid configuration while the daemon
-// writes. Every file is written, once.
-func TestRaceWriteReloaded(t *testing.T) {
-	t.Parallel()
-	c := startWaves(t)
-	for round := range thorough(3, 50) {
-		w := c.wave("r"+letters(round), 12)
-		for n := range 3 {
+// TestRaceWriteInterrupted kills, stops or reloads the daemon at any moment while it writes.
+// Each file has its old or its new version, the next daemon completes the rest, once, and a
+// daemon that is stopped ends soon and without error, and leaves no temporary files.
+func TestRaceWriteInterrupted(t *testing.T) {
+	for name, interrupt := range map[string]func(*chores){
+		"killed": func(c *chores) {
 			time.Sleep(rand.N(60 * time.Millisecond))
-			c.configure([]string{eager, "write: {quit: 1s}\n", eager + "journal: {keep: 91d}\n"}[n])
-			c.cmd.Process.Signal(syscall.SIGHUP)
-		}
-		w.wantOnce()
-		if t.Failed() {
-			t.Fatalf("round %d", round)
-		}
+			c.kill()
+		},
+		"stopped": func(c *chores) {
+			testkit.Must(c.t, c.stop()) // within a minute
+			if left := c.leftovers(); len(left) > 0 {
+				c.t.Errorf("left over: %q", left)
+			}
+		},
+		"reloaded": func(c *chores) { // with valid and invalid configurations
+			for _, config := range []string{eager, "write: {quit: 1s}\n", eager + "journal: {keep: 91d}\n"} {
+				c.configure(config)
+				c.cmd.Process.Signal(syscall.SIGHUP)
+				time.Sleep(rand.N(60 * time.Millisecond))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startWaves(t)
+			halfway := 0
+			for round := range thorough(4, 100) {
+				w := c.wave("w"+letters(round), 12)
+				time.Sleep(rand.N(60 * time.Millisecond))
+				interrupt(c)
+				done := w.done()
+				if done < w.files {
+					halfway++
+				}
+				if c.done == nil {
+					c.start()
+				}
+				w.wantOnce()
+				if t.Failed() {
+					t.Fatalf("round %d, when %d of %d were ticked", round, done, w.files)
+				}
+				for n := range w.files { // keeps the number of files constant
+					c.remove(w.path(n))
+				}
+				c.remove(w.source())
+			}
+			t.Logf("%d times there was something left to do", halfway)
+		})
 	}
-	// Signals in quick succession count as one, so this sends one with a
-	// configuration that is certainly invalid.
-	c.configure("write: {quit: 1s}\n")
-	c.cmd.Process.Signal(syscall.SIGHUP)
-	c.until("the configuration that makes no sense is refused", func() bool {
-		return strings.Contains(c.log.String(), "is invalid, keeping the old one")
-	})
 }
 
 // mix lists requests that agents send at the same time, each with a unique word
