@@ -139,9 +139,6 @@ func newCopyMerger(d *daemon) *copyMerger {
 // mergeCopies merges conflict copies on the machine that runs maintenance, until the
 // context ends. It waits until both files are quiet, but no longer than twice that time.
 func (d *daemon) mergeCopies(ctx context.Context) error {
-	if err := d.awaitKnown(ctx); err != nil {
-		return nil
-	}
 	m := newCopyMerger(d)
 	for {
 		if duty, err := d.maintenance.host.Duty(); err != nil || !duty.Active {
@@ -150,7 +147,7 @@ func (d *daemon) mergeCopies(ctx context.Context) error {
 			m.mergeKnown(ctx)
 		}
 		if err := sleep(ctx, mergePause); err != nil {
-			return nil
+			return err
 		}
 	}
 }

@@ -294,23 +294,18 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.runWriteJobs(working) })
 	group.Go(func() error { return d.server.Run(working, listeners...) })
 	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.logger) })
-	group.Go(func() error { return d.completeForgets(working, m) })
-	group.Go(func() error { return d.runTopic(working, m) })
+	group.Go(func() error { return d.afterScan(working, func() error { return d.completeForgets(working, m) }) })
+	group.Go(func() error { return d.afterScan(working, func() error { return d.runTopic(working, m) }) })
 	group.Go(func() error {
 		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
 	})
 	if d.embedder != nil {
 		group.Go(func() error { return d.embedder.Run(working) })
-		group.Go(func() error { return d.rescanTexts(working) })
+		group.Go(func() error { return d.afterScan(working, d.rescanTexts) })
 	}
 	if d.share != nil {
 		group.Go(func() error { return d.watchShare(working) })
-		group.Go(func() error {
-			if err := d.awaitKnown(working); err != nil {
-				return err
-			}
-			return d.share.Run(working)
-		})
+		group.Go(func() error { return d.afterScan(working, func() error { return d.share.Run(working) }) })
 	}
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -319,12 +314,9 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	return err
 }
 
-// completeForgets completes, once all files are known, the forget operations that were
-// pending when the daemon stopped.
+// completeForgets completes the forget operations that were pending when the daemon
+// stopped.
 func (d *daemon) completeForgets(ctx context.Context, m *ops.Memory) error {
-	if err := d.awaitKnown(ctx); err != nil {
-		return err
-	}
 	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // Forget rebuilds the index on each attempt
 		err := m.FinishErasures(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -345,6 +337,14 @@ func (d *daemon) awaitKnown(ctx context.Context) error {
 	case <-d.scanned:
 		return nil
 	}
+}
+
+// afterScan calls do once every file has been seen.
+func (d *daemon) afterScan(ctx context.Context, do func() error) error {
+	if err := d.awaitKnown(ctx); err != nil {
+		return err
+	}
+	return do()
 }
 
 // restoreClaims restores from the index which subjects the directories belong to, so

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 
@@ -43,11 +42,8 @@ func (d *daemon) openEmbedder() (err error) {
 	return nil
 }
 
-// rescanTexts compares all texts with the vectors once every file has been seen.
-func (d *daemon) rescanTexts(ctx context.Context) error {
-	if err := d.awaitKnown(ctx); err != nil {
-		return nil
-	}
+// rescanTexts compares all texts with the vectors.
+func (d *daemon) rescanTexts() error {
 	if err := d.embedder.Rescan(); err != nil {
 		d.logger.Warn("vectors of removed texts are kept", "err", err)
 	}

@@ -32,13 +32,10 @@ func (d *daemon) openTopic() (t *topic, err error) {
 	return t, err
 }
 
-// runTopic notes the messages of the topic, once every file has been seen.
+// runTopic notes the messages of the topic.
 func (d *daemon) runTopic(ctx context.Context, m *ops.Memory) error {
 	if d.topic == nil {
 		return nil
-	}
-	if err := d.awaitKnown(ctx); err != nil {
-		return err
 	}
 	d.topic.Handle = func(ctx context.Context, msg ntfy.Message) error {
 		err := m.Receive(ctx, ops.Received{

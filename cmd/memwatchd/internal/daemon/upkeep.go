@@ -114,14 +114,9 @@ func (d *daemon) correctCounters(ctx context.Context) error {
 func (d *daemon) runMaintenance(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.maintenance.compactor.Uses.Run(ctx) })
-	group.Go(func() error { return d.mergeCopies(ctx) })
+	group.Go(func() error { return d.afterScan(ctx, func() error { return d.mergeCopies(ctx) }) })
 	if d.config.Compactor.Enabled {
-		group.Go(func() error {
-			if err := d.awaitKnown(ctx); err != nil {
-				return err
-			}
-			return d.maintenance.scheduler.Run(ctx)
-		})
+		group.Go(func() error { return d.afterScan(ctx, func() error { return d.maintenance.scheduler.Run(ctx) }) })
 	}
 	return group.Wait()
 }

@@ -88,9 +88,6 @@ func (d *daemon) isRootMissing() bool { return d.watcher.Status().Root == watche
 // runTodos keeps the copies of tasks in step. It starts once the root can be
 // read, because changes made before the first snapshot must not count as new.
 func (d *daemon) runTodos(ctx context.Context) error {
-	if err := d.awaitKnown(ctx); err != nil {
-		return err
-	}
 	for !d.todos.Started() {
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
@@ -122,7 +119,7 @@ func (d *daemon) runWriteJobs(ctx context.Context) error {
 			return d.pipeline.history.run(ctx)
 		})
 	}
-	group.Go(func() error { return d.runTodos(ctx) })
+	group.Go(func() error { return d.afterScan(ctx, func() error { return d.runTodos(ctx) }) })
 	group.Go(func() error { return d.runMaintenance(ctx) })
 	return group.Wait()
 }
