@@ -3,7 +3,6 @@ package daemon
 import (
 	"bytes"
 	"container/list"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,7 +105,6 @@ func (d *documents) recordParsed(file *vault.File, doc *memory.Document, invalid
 type cachedDocument struct {
 	path  string
 	stamp memory.Stamp
-	hash  [sha256.Size]byte
 	doc   *memory.Document
 	size  int // in memory, estimated; set when it is cached
 }
@@ -134,7 +132,7 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 	switch {
 	case err == nil && !file.Unstable:
 		doc, _, _ := d.parses.Do(fmt.Sprint(path, file.Stamp), func() (any, error) { return d.parse(file), nil })
-		k = &cachedDocument{path: path, stamp: file.Stamp, hash: sha256.Sum256(file.Data), doc: doc.(*memory.Document)}
+		k = &cachedDocument{path: path, stamp: file.Stamp, doc: doc.(*memory.Document)}
 		k.size = k.doc.MemorySize()
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -311,7 +311,7 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 		p.subjects.recordClaim(doc, file.Unstable)
 	}
 	p.recordProblems(path, doc)
-	k := &cachedDocument{path: path, stamp: file.Stamp, hash: hash, doc: doc}
+	k := &cachedDocument{path: path, stamp: file.Stamp, doc: doc}
 	if file.Unstable {
 		p.documents.pinVersion(k)
 		// When the file is complete it must be applied, changed or not: no file
