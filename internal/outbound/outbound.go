@@ -62,11 +62,11 @@ type Error struct {
 	Status     int           // of a response other than a success, or 0
 	Body       []byte        // of that response
 	RetryAfter time.Duration // pause that the response requests
-	text       string
+	Text       string
 	cause      error
 }
 
-func (e *Error) Error() string { return e.text }
+func (e *Error) Error() string { return e.Text }
 
 // Unwrap returns the cause, whose text may contain addresses.
 func (e *Error) Unwrap() error { return e.cause }
@@ -88,9 +88,9 @@ func (r *Request) Send(ctx context.Context) ([]byte, error) {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		e = &Error{text: fmt.Sprintf("no response from the %s within %s", r.Service, timeout)}
+		e = &Error{Text: fmt.Sprintf("no response from the %s within %s", r.Service, timeout)}
 	case !described:
-		e = &Error{text: r.describeError(err), cause: err}
+		e = &Error{Text: r.describeError(err), cause: err}
 	}
 	return nil, e
 }
@@ -98,7 +98,7 @@ func (r *Request) Send(ctx context.Context) ([]byte, error) {
 func (r *Request) send(ctx context.Context) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, &Error{text: r.Setting + " is not a valid URL"}
+		return nil, &Error{Text: r.Setting + " is not a valid URL"}
 	}
 	request.Header.Set("Accept", "application/json")
 	if r.Body != nil {
@@ -107,7 +107,7 @@ func (r *Request) send(ctx context.Context) ([]byte, error) {
 	if r.Key != nil {
 		key, err := r.Key()
 		if err != nil {
-			return nil, &Error{text: fmt.Sprintf("key of the %s: %v", r.Service, err)}
+			return nil, &Error{Text: fmt.Sprintf("key of the %s: %v", r.Service, err)}
 		}
 		if key != "" {
 			request.Header.Set("Authorization", "Bearer "+key)
@@ -121,7 +121,7 @@ func (r *Request) send(ctx context.Context) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, r.Limit))
 	if status := response.StatusCode; status < 200 || status > 299 {
 		text := strings.TrimSpace(fmt.Sprintf("%s returned %d %s", r.Service, status, http.StatusText(status)))
-		return nil, &Error{Status: status, Body: body, RetryAfter: RetryAfter(response.Header), text: text}
+		return nil, &Error{Status: status, Body: body, RetryAfter: RetryAfter(response.Header), Text: text}
 	}
 	return body, err
 }

@@ -3,6 +3,7 @@
 package weaviate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -94,59 +95,34 @@ func (c *Client) send(ctx context.Context, method, path string, body, answer any
 
 var errInvalidAnswer = errors.New("store response is not that of Weaviate: check share.weaviate.url")
 
-// A statusError is a response with a status other than 2xx. Its message is from
-// the store and may contain text of the request.
-type statusError struct {
-	response *outbound.Error
-	message  string
-}
-
 // newError returns the error of a failed request with its consequences. The reasons for
 // which all requests fail until a user acts are permanent.
 func newError(e *outbound.Error) *share.Error {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](e); ok {
-		return &share.Error{Err: fmt.Errorf("%w: set share.weaviate.ca_file, or the name in the certificate as "+
-			"share.weaviate.url", e)}
-	}
-	if e.Status == 0 {
-		return &share.Error{Err: e}
-	}
-	var answer struct {
-		Error   []struct{ Message string }
-		Message string
-	}
-	failed := &statusError{response: e}
-	if json.Unmarshal(e.Body, &answer) == nil {
-		failed.message = answer.Message
-		if len(answer.Error) > 0 {
-			failed.message = answer.Error[0].Message
+	failed := &share.Error{Err: e, RetryAfter: e.RetryAfter}
+	switch e.Status {
+	case 0:
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](e); ok {
+			failed.Err = fmt.Errorf("%w: set share.weaviate.ca_file, or the name in the certificate as share.weaviate.url", e)
 		}
-	}
-	permanent := e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
-	return &share.Error{Err: failed, Permanent: permanent, RetryAfter: e.RetryAfter}
-}
-
-func (e *statusError) Error() string {
-	switch e.response.Status {
 	case http.StatusUnauthorized:
-		return "store rejects the API key: check share.weaviate.key_file"
+		e.Text, failed.Permanent = "store rejects the API key: check share.weaviate.key_file", true
 	case http.StatusForbidden:
-		return "store denies access with the API key: extend its role in the cluster"
+		e.Text, failed.Permanent = "store denies access with the API key: extend its role in the cluster", true
 	case http.StatusNotFound:
-		return "store does not know the request: check share.weaviate.url"
+		e.Text = "store does not know the request: check share.weaviate.url"
 	}
-	return e.response.Error()
+	return failed
 }
 
 func isStatus(err error, codes ...int) bool {
-	e, ok := errors.AsType[*statusError](err)
-	return ok && slices.Contains(codes, e.response.Status)
+	e, ok := errors.AsType[*outbound.Error](err)
+	return ok && slices.Contains(codes, e.Status)
 }
 
 // isUnknownTenant reports whether an error is that of a tenant without objects.
 func isUnknownTenant(err error) bool {
-	e, ok := errors.AsType[*statusError](err)
-	return ok && e.response.Status == http.StatusUnprocessableEntity && strings.Contains(e.message, unknownTenant)
+	e, ok := errors.AsType[*outbound.Error](err)
+	return ok && e.Status == http.StatusUnprocessableEntity && bytes.Contains(e.Body, []byte(unknownTenant))
 }
 
 // These texts are parts of messages for which the store has no code, or not always:

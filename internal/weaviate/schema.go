@@ -2,11 +2,14 @@ package weaviate
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 
+	"github.com/memwatchd/memwatchd/internal/outbound"
 	"github.com/memwatchd/memwatchd/internal/share"
 )
 
@@ -97,10 +100,9 @@ func (c *Client) Init(ctx context.Context) error {
 // request contains no text of memory.
 func (c *Client) create(ctx context.Context, what class) error {
 	err := c.send(ctx, http.MethodPost, "/v1/schema", what, nil)
-	if e, ok := err.(*share.Error); ok {
-		if status, ok := e.Err.(*statusError); ok && status.message != "" {
-			e.Err = fmt.Errorf("%w: %s", status, status.message)
-		}
+	var answer struct{ Error []struct{ Message string } }
+	if e, ok := errors.AsType[*outbound.Error](err); ok && json.Unmarshal(e.Body, &answer) == nil && len(answer.Error) > 0 {
+		e.Text += ": " + answer.Error[0].Message
 	}
 	return err
 }
