@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -113,11 +112,10 @@ func hasEnded(pid int) bool {
 // NewLogs returns the command logs.
 func NewLogs(g *cli.Globals) *cobra.Command {
 	var follow bool
-	lines := 50
 	c := &cobra.Command{
 		Use:   "logs",
 		Short: "Show the log of the daemon",
-		Long: "Show the end of the log of a daemon that runs in the background. If a service runs the daemon, " +
+		Long: "Show the last 50 lines of the log of a daemon that runs in the background. If a service runs the daemon, " +
 			"show its log by journalctl.",
 		Example: "  memwatchd logs -f",
 		Args:    cli.NoArgs,
@@ -129,9 +127,6 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 			if c.OtherDir != "" {
 				return cli.UsageError{Err: c.ErrOtherDir()}
 			}
-			if lines < 1 {
-				return cli.Usagef("--lines must be at least 1")
-			}
 			program, args, followFlag := "tail", []string{logPath(c)}, "-F" // also the log that replaces this one
 			if u := unitOf(c.Name); u.isInstalled() && system == "linux" {
 				program, args, followFlag = "journalctl", []string{"--user", "--unit", u.name}, "--follow"
@@ -139,7 +134,7 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 				return fmt.Errorf("there is no log %s: no daemon was started in the background "+
 					"(memwatchd serve in a terminal logs there)", logPath(c))
 			}
-			args = append([]string{"-n", strconv.Itoa(lines)}, args...)
+			args = append([]string{"-n", "50"}, args...)
 			if follow {
 				args = append([]string{followFlag}, args...)
 			}
@@ -152,6 +147,5 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
-	c.Flags().IntVarP(&lines, "lines", "n", lines, "number of lines to show")
 	return cli.AcceptGlobals(c, cli.MemoryFlags)
 }

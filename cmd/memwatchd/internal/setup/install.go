@@ -30,12 +30,11 @@ type installer struct {
 	component agents.Component
 	remove    bool
 
-	agents      []string
-	write       bool
-	brief       bool // for setup: the memory may be missing, and changes are printed without a diff
-	program     string
-	tools       string
-	externalKey string
+	agents  []string
+	write   bool
+	brief   bool // for setup: the memory may be missing, and changes are printed without a diff
+	program string
+	tools   string
 }
 
 // AddInstall adds the commands install and uninstall to the command of a part.
@@ -91,7 +90,6 @@ func (i *installer) newCommand() *cobra.Command {
 	if i.component == agents.MCP {
 		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), read, notes, items, all or names of tools, separated by commas")
 		i.g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
-		f.StringVar(&i.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	}
 	return c
 }
@@ -214,12 +212,6 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 			}
 			c = append(c, "--tools", i.tools)
 		}
-		if cmd.Flags().Changed("external-key") {
-			if err := cli.CheckExternalKey(cmd, i.externalKey); err != nil {
-				return nil, err
-			}
-			c = append(c, "--external-key", i.externalKey)
-		}
 	}
 	return c, nil
 }
@@ -234,9 +226,6 @@ func (i *installer) tryMemory(cmd *cobra.Command) error {
 	c, dc, err := i.g.Connect(cmd)
 	if err != nil {
 		return err
-	}
-	if cmd.Flags().Changed("external-key") {
-		dc.Scope.ExternalKey = &i.externalKey
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), tryTimeout)
 	defer cancel()
