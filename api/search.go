@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -305,30 +306,9 @@ func (h *Hit) explain(t *Text) {
 	if len(h.Missing) > 0 {
 		t.add(Line{Depth: 2, Text: "lacks " + strings.Join(h.Missing, ", "), Style: Muted, Untrusted: h.Untrusted})
 	}
-	var parts []string
-	for _, part := range []struct {
-		name  string
-		value float64
-	}{
-		{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency},
-		{"superseded", w.Superseded}, {"importance", w.Importance},
-	} {
-		if part.value != 0 {
-			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
-		}
+	parts, err := json.Marshal(w)
+	if err != nil { // a part is not a number
+		return
 	}
-	if w.WordsRank != 0 {
-		parts = append(parts, fmt.Sprintf("rank by words %d", w.WordsRank))
-	}
-	if w.MeaningRank != 0 {
-		parts = append(parts, fmt.Sprintf("rank by meaning %d", w.MeaningRank), fmt.Sprintf("cosine %.2f", w.Cosine))
-	}
-	var terms []string
-	for _, term := range w.Terms {
-		if w.Own != 0 { // the terms are components of the own score
-			terms = append(terms, fmt.Sprintf("%s %.3g", term.Term, term.Score))
-		}
-	}
-	t.add(Line{Depth: 2, Style: Muted, Untrusted: h.Untrusted, Text: fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", ")) +
-		TextIf(len(terms) > 0, " (own: "+strings.Join(terms, ", ")+")")})
+	t.add(Line{Depth: 2, Style: Muted, Untrusted: h.Untrusted, Text: fmt.Sprintf("score %.4g: %s", h.Score, parts)})
 }

@@ -29,7 +29,7 @@ type Tool struct {
 	Unlisted []string
 
 	// Operations are the operations of the tool, usually one. A call executes the
-	// first one, unless a parameter is set that only another has.
+	// first one that has all given parameters.
 	Operations []*api.Operation
 }
 
@@ -174,23 +174,24 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := t.selectOperation(fields)
-	req := op.NewClientRequest()
-	for _, name := range names {
-		p, err := op.Param(name)
-		switch {
-		case err == nil:
-			err = setArgument(req, p, fields[name])
-		case isEmpty(fields[name]):
+	given := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isEmpty(fields[name]) })
+	for _, op := range t.Operations { // the first one that has all of these parameters
+		if slices.ContainsFunc(given, func(name string) bool { _, err := op.Param(name); return err != nil }) {
 			continue
-		default:
-			err = api.Errorf(api.Invalid, "%s cannot be combined with %s", name, t.selectingParams(op))
 		}
-		if err != nil {
-			return nil, err
+		req := op.NewClientRequest()
+		for _, name := range names {
+			p, err := op.Param(name)
+			if err != nil {
+				continue // empty
+			}
+			if err := setArgument(req, p, fields[name]); err != nil {
+				return nil, err
+			}
 		}
+		return req, req.Check()
 	}
-	return req, req.Check()
+	return nil, api.Errorf(api.Invalid, "%s cannot be combined", strings.Join(given, ", "))
 }
 
 // setArgument sets a parameter to a value. Some clients send JSON in a string for a
@@ -221,33 +222,6 @@ func isEmpty(raw json.RawMessage) bool {
 		return true
 	}
 	return false
-}
-
-func (t *Tool) selectOperation(fields map[string]json.RawMessage) *api.Operation {
-	for _, op := range t.Operations[1:] {
-		for _, p := range t.ownParams(op) {
-			if raw, ok := fields[p.Name]; ok && !isEmpty(raw) {
-				return op
-			}
-		}
-	}
-	return t.Operations[0]
-}
-
-// ownParams returns the parameters that the tool takes from op: those that no earlier
-// operation has.
-func (t *Tool) ownParams(op *api.Operation) []*api.Param {
-	return slices.DeleteFunc(t.Params(), func(p *api.Param) bool {
-		return !slices.Contains(op.Params(), p)
-	})
-}
-
-func (t *Tool) selectingParams(op *api.Operation) string {
-	var names []string
-	for _, p := range t.ownParams(op) {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, " and ")
 }
 
 // An ExecuteFunc executes an operation and returns the answer in its wire format.

@@ -84,7 +84,7 @@ func TestToolArguments(t *testing.T) {
 		{"memory_get", `{"path":"a.md","namespace":"","key":null}`, `{"path":"a.md"}`},
 		{"memory_get", `{"namespace":"fact","key":"k"}`, `{"key":"k","namespace":"fact"}`},
 		{"memory_get", `{"namespace":"fact","key":"k","path":"","id":null,"sync":false}`, `{"key":"k","namespace":"fact","sync":false}`},
-		{"memory_get", `{"namespace":"fact","key":"k","path":"a.md"}`, `path cannot be combined with namespace and key`},
+		{"memory_get", `{"namespace":"fact","key":"k","path":"a.md"}`, `namespace, key, path cannot be combined`},
 		{"memory_get", `{"key":"k"}`, `{"key":"k"}`},
 		{"memory_get", `{"pth":"a.md"}`, `unknown field "pth" (did you mean "path"?)`},
 		{"memory_get", `{"nmspace":"fact"}`, `unknown field "nmspace" (did you mean "namespace"?)`},

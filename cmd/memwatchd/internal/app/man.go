@@ -25,12 +25,7 @@ func newMan(g *cli.Globals) *cobra.Command {
 		Long: "Write the pages of the manual into a directory, below man1. To install the pages for " +
 			"your account only:\n\n" +
 			"  memwatchd man ~/.local/share/man\n  man memwatchd",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usagef("man: name the target directory")
-			}
-			return nil
-		},
+		Args:              cli.OneArg("man: name the target directory"),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := writeManual(cmd.Root(), build.ReadInfo(), args[0]); err != nil {

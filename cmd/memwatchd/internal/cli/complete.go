@@ -182,16 +182,11 @@ func newCompletion(g *Globals) *cobra.Command {
 			"  mkdir -p ~/.config/fish/completions\n" +
 			"  memwatchd completion fish > ~/.config/fish/completions/memwatchd.fish",
 		ValidArgs: shells,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return Usagef("completion: name a shell: bash, zsh or fish")
-			}
+		Args:      OneArg("completion: name a shell: bash, zsh or fish"),
+		RunE: func(_ *cobra.Command, args []string) error {
 			if err := config.CheckOneOf(args[0], shells); err != nil {
 				return Usagef("completion: %w", err)
 			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
 			script, err := shellScripts.ReadFile("shell/memwatchd." + args[0])
 			if err != nil {
 				return err

@@ -105,12 +105,7 @@ func newOpen(g *Globals) *cobra.Command {
 			"Arguments:\n  place   path, path:line or path#id, as other commands print it",
 		Example: "  memwatchd open memory/2026-02-05.md:4",
 		GroupID: "ask",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return Usagef("open takes one place, but got %d arguments", len(args))
-			}
-			return nil
-		},
+		Args:    OneArg("open takes one place"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, dc, err := g.ConnectOrStart(cmd)
 			if err != nil {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -105,27 +104,43 @@ type export interface {
 // newExport returns an export to an output, or to w without one. An existing
 // output is an error, because an export replaces nothing.
 func newExport(format, output string, w io.Writer) (export, error) {
-	switch {
-	case format == "zip" && output == "":
-		return newZipExport(w, func() error { return nil }), nil
-	case format == "zip":
-		file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return nil, err
+	if format == "zip" {
+		closeFile := func() error { return nil }
+		if output != "" {
+			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return nil, err
+			}
+			w, closeFile = file, file.Close
 		}
-		return newZipExport(file, file.Close), nil
-	case output == "":
+		archive := zip.NewWriter(w)
+		write := func(name, text string) error {
+			file, err := archive.Create(name)
+			if err == nil {
+				_, err = io.WriteString(file, text)
+			}
+			return err
+		}
+		return &fileExport{write, func() error { return errors.Join(archive.Close(), closeFile()) }, map[string]bool{}}, nil
+	}
+	if output == "" {
 		return &lineExport{short: w, long: w}, nil
 	}
 	if err := os.Mkdir(output, 0o700); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(output)
+	root, err := os.OpenRoot(output) // which the names of files cannot leave
 	if err != nil {
 		return nil, err
 	}
 	if format == "md" {
-		return newDirExport(root), nil
+		write := func(name, text string) error {
+			if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+				return err
+			}
+			return root.WriteFile(name, []byte(text), 0o600)
+		}
+		return &fileExport{write, root.Close, map[string]bool{}}, nil
 	}
 	short, err := root.Create(shortTermFile)
 	if err != nil {
@@ -142,31 +157,6 @@ type fileExport struct {
 	write func(name, text string) error
 	close func() error
 	names map[string]bool // of the files written so far, in lower case
-}
-
-// newDirExport returns an export to files below a directory, which their names cannot
-// leave.
-func newDirExport(root *os.Root) export {
-	write := func(name, text string) error {
-		name = filepath.FromSlash(name)
-		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			return err
-		}
-		return root.WriteFile(name, []byte(text), 0o600)
-	}
-	return &fileExport{write, root.Close, map[string]bool{}}
-}
-
-func newZipExport(file io.Writer, closeFile func() error) export {
-	archive := zip.NewWriter(file)
-	write := func(name, text string) error {
-		w, err := archive.Create(name)
-		if err == nil {
-			_, err = io.WriteString(w, text)
-		}
-		return err
-	}
-	return &fileExport{write, func() error { return errors.Join(archive.Close(), closeFile()) }, map[string]bool{}}
 }
 
 // Add writes a file at its path, with a number if another file has that name. Files

@@ -172,16 +172,14 @@ func (g *Globals) ConnectRunning(cmd *cobra.Command) (*config.Config, *client.Cl
 // starter returns the command that starts the daemon of a memory, or the command that
 // creates the memory if there is none.
 func (g *Globals) starter(c *config.Config) string {
-	if c.NamesDir || g.Socket != "" {
+	_, err := os.Stat(c.Memory.Dir)
+	switch {
+	case c.NamesDir, g.Socket != "", g.Config.Name == "" && err == nil:
 		return g.Config.Command("serve")
-	}
-	if g.Config.Name != "" {
+	case g.Config.Name != "":
 		return g.Config.Command("init --dir DIRECTORY")
 	}
-	if _, err := os.Stat(c.Memory.Dir); err != nil {
-		return g.Config.Command("init")
-	}
-	return g.Config.Command("serve")
+	return g.Config.Command("init")
 }
 
 // terminalSession returns the session of the terminal, or of the program that runs

@@ -368,6 +368,17 @@ func newConfig(g *Globals) *cobra.Command {
 	}, MemoryFlags)
 }
 
+// OneArg returns a function that returns an error with a message, unless there is one
+// argument.
+func OneArg(message string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return UsageError{Err: errors.New(message)}
+		}
+		return nil
+	}
+}
+
 // NoArgs returns an error if there are arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
