@@ -191,26 +191,6 @@ func TestMergeChangedFile(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsBothSummaries checks that a copy stays if its file cannot have both
-// values of a key of the frontmatter.
-func TestMergeKeepsBothSummaries(t *testing.T) {
-	w := newWriter(t, nil)
-	files := map[string]string{
-		"memory/2026-02-05.md": "---\nsummary: one\n---\n- one\n",
-		copyPath:               "---\nsummary: two\n---\n- one\n",
-	}
-	for path, text := range files {
-		writeFile(t, w.Vault, path, text)
-	}
-	m := &Merger{Writer: w, Layout: &memory.Layout{}}
-	plan, err := m.Plan(copyPath)
-	must(t, err)
-	if _, err := m.Apply(t.Context(), plan, new(memory.KeepBoth)); !errors.Is(err, memory.ErrWhole) {
-		t.Errorf("%v", err)
-	}
-	wantFiles(t, w, files)
-}
-
 // TestMergesLoseNothing merges random versions of a file, some with a common version
 // in the journal. After each merge, every line of every version must be in the
 // file, in a copy or in the journal, and an undo must restore all files.

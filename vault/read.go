@@ -15,8 +15,8 @@ const (
 	leaseLimit = 1 << 20
 	// readLeaseTime bounds the duration of a lease even if the disk is slow.
 	readLeaseTime = 50 * time.Millisecond
-	// emptyDelay is how long a file must stay empty before it is reported as
-	// empty on systems where no lease can rule out a writer: most programs
+	// emptyDelay is the age of an empty file before it is reported as
+	// empty where no lease can rule out a writer: most programs
 	// truncate a file before they write it.
 	emptyDelay = 2 * time.Second
 	// maxReads bounds how often a file that changes during reading is read.
@@ -38,26 +38,15 @@ type File struct {
 // even on a busy machine.
 const newFileDelay = 50 * time.Millisecond
 
-type emptied struct {
-	stamp memory.Stamp
-	since time.Time
-}
-
 // Read returns a whole file. It does not check whether the name is excluded
 // (see [Vault.Observe]), and does not update the catalogue.
 //
 // On systems with leases, Read holds one, so the content is complete. On other
 // systems the attributes of the file must be equal before and after reading,
-// and Read returns [ErrChanging] until a file has been empty for two seconds.
+// and Read returns [ErrChanging] for an empty file that was changed in the last two seconds.
 func (v *Vault) Read(path string) (File, error) {
 	file, err := withParent(v, path, func(dir int, base string) (File, error) { return v.readAt(dir, base, path) })
-	if err != nil {
-		if Absent(err) {
-			v.clearEmpty(path)
-		}
-		return File{}, pathError("read", path, err)
-	}
-	return file, nil
+	return file, pathError("read", path, err)
 }
 
 // readAt reads the file base in the directory dir. It repeats the attempt if
@@ -72,19 +61,15 @@ func (v *Vault) readAt(dir int, base, path string) (File, error) {
 		if state == readChanged && n < maxReads {
 			continue
 		}
-		if len(data) == 0 && state == readLeased && !waited && time.Since(time.Unix(0, stamp.MTime)) < emptyDelay {
+		switch emptied := len(data) == 0 && isRecentStamp(stamp); {
+		case emptied && state != readLeased:
+			return File{}, ErrChanging
+		case emptied && !waited:
 			// A new file is empty and unopened for a moment between its
 			// creation and its opening. A lease does not reveal that.
 			waited = true
 			time.Sleep(newFileDelay)
 			continue
-		}
-		if len(data) == 0 && state != readLeased {
-			if err := v.checkEmpty(path, stamp); err != nil {
-				return File{}, err
-			}
-		} else {
-			v.clearEmpty(path)
 		}
 		return File{
 			Path: path, Data: data, Stamp: stamp, Unstable: state == readChanged || state == readOpen,
@@ -160,31 +145,11 @@ func (v *Vault) leaseFile(fd int, most time.Duration) (*lease, error) {
 	return takeLease(fd, most)
 }
 
-// checkEmpty returns ErrChanging for an empty file that may be about to be written.
-// It measures time from the first observation, because the file's times may
-// come from another clock.
-func (v *Vault) checkEmpty(path string, stamp memory.Stamp) error {
-	now := time.Now()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	seen, ok := v.emptied[path]
-	if !ok || seen.stamp != stamp {
-		if v.emptied == nil {
-			v.emptied = make(map[string]emptied)
-		}
-		v.emptied[path] = emptied{stamp, now}
-		return ErrChanging
-	}
-	if now.Sub(seen.since) < emptyDelay {
-		return ErrChanging
-	}
-	return nil
-}
-
-func (v *Vault) clearEmpty(path string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.emptied, path)
+// isRecentStamp reports whether a file was changed so recently that, if it is empty, a program
+// is probably about to write it.
+func isRecentStamp(stamp memory.Stamp) bool {
+	age := time.Since(time.Unix(0, stamp.MTime))
+	return age >= 0 && age < emptyDelay
 }
 
 // readAll reads fd to its end. It returns ErrTooLarge for more than limit bytes

@@ -440,11 +440,8 @@ func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 	if err == nil {
 		data, err = readAll(fd, st.Size, w.maxSize())
 	}
-	if len(data) == 0 && err == nil && hold == nil {
-		err = w.Vault.checkEmpty(joinPath(s.path, r.Temp), stampOf(&st))
-	}
 	switch {
-	case errors.Is(err, ErrChanging), err == nil && journal.Digest(data) != temp.digest:
+	case err == nil && (journal.Digest(data) != temp.digest || len(data) == 0 && hold == nil && isRecentStamp(stampOf(&st))):
 		return errConcurrentSave
 	case errors.Is(err, ErrTooLarge):
 		return w.makeConflictCopy(s, l)

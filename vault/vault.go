@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -81,10 +80,8 @@ type Vault struct {
 	// Catalogue contains the latest observation of each path.
 	Catalogue Catalogue
 
-	steps   steps
-	rules   atomic.Pointer[rules]
-	mu      sync.Mutex
-	emptied map[string]emptied // files last read as empty without a lease
+	steps steps
+	rules atomic.Pointer[rules]
 
 	noLeases bool // simulates a system without leases
 }

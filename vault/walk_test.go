@@ -3,7 +3,6 @@ package vault
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,53 +140,5 @@ func TestWalkStops(t *testing.T) {
 	}
 	if _, ok := v.Catalogue.Lookup("seen.md"); !ok {
 		t.Error("a walk that was stopped has changed the catalogue")
-	}
-}
-
-// TestIgnoreFileUnreadable checks that a temporarily unreadable ignore file
-// does not readmit excluded files.
-func TestIgnoreFileUnreadable(t *testing.T) {
-	v := newVault(t, map[string]string{"x.md": "", memory.IgnoreFile: "x.md\n"})
-	walk := func() string {
-		tree, err := v.Walk(t.Context(), "", nil)
-		must(t, err)
-		return strings.Join(paths(tree.Files), " ")
-	}
-	if got := walk(); got != "" {
-		t.Errorf("read in spite of the pattern: %s", got)
-	}
-	f, err := os.OpenFile(filepath.Join(v.Dir, memory.IgnoreFile), os.O_WRONLY|os.O_TRUNC, 0)
-	must(t, err)
-	needLeases(t, v)
-	if got := walk(); got != "" {
-		t.Errorf("read while the patterns are being written: %s", got)
-	}
-	must(t, f.Close())
-	must(t, os.Remove(f.Name()))
-	if got := walk(); got != "x.md" {
-		t.Errorf("without patterns %q is read, want x.md", got)
-	}
-}
-
-// BenchmarkWalk measures the reconciling walk of 100,000 files in 10,000
-// directories.
-func BenchmarkWalk(b *testing.B) {
-	v := &Vault{Dir: b.TempDir()}
-	for d := range 10000 {
-		dir := filepath.Join(v.Dir, fmt.Sprintf("%02d/%02d", d/100, d%100))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			b.Fatal(err)
-		}
-		for f := range 10 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("session_%d.md", f)), nil, 0o600); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	for b.Loop() {
-		tree, err := v.Walk(b.Context(), "", nil)
-		if err != nil || len(tree.Files) != 100000 {
-			b.Fatal(len(tree.Files), err)
-		}
 	}
 }

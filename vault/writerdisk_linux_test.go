@@ -148,23 +148,6 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// TestImmutable checks that a file that even its owner cannot change is
-// refused.
-func TestImmutable(t *testing.T) {
-	requireFaults(t)
-	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	name := filepath.Join(w.Vault.Dir, "d/a.md")
-	if out, err := exec.Command("chattr", "+i", name).CombinedOutput(); err != nil {
-		t.Skipf("files cannot be made immutable here: %v %s", err, out)
-	}
-	t.Cleanup(func() { exec.Command("chattr", "-i", name).Run() })
-	var refused *RefusedError
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); !errors.As(err, &refused) {
-		t.Error(err)
-	}
-	wantFiles(t, w, map[string]string{"d/a.md": "old"})
-}
-
 // TestNoExchange checks that without atomic exchange nothing is written and the
 // status contains the reason.
 func TestNoExchange(t *testing.T) {

@@ -190,35 +190,3 @@ func TestGitRemoves(t *testing.T) {
 		})
 	}
 }
-
-// TestRootRemoved removes the root with all its files and creates it again.
-func TestRootRemoved(t *testing.T) {
-	r := newRig(t)
-	known := r.fill("d", 30)
-	r.start()
-	r.must(os.Rename(r.root, r.root+".away")) // atomic, unlike RemoveAll
-	r.waitRootState(watcher.RootMissing)
-	r.must(os.RemoveAll(r.root + ".away"))
-	r.sync()
-	if known() != 30 {
-		t.Errorf("%d are known without a root, want 30", known())
-	}
-	r.must(os.Mkdir(r.root, 0o700))
-	r.waitRootState(watcher.RootWatched)
-	r.sync()
-	if s := r.Status(); known() != 30 || s.Held != 30 {
-		t.Errorf("%d are known, status %+v, want 30 held", known(), s)
-	}
-	r.fill("d", 5)
-	r.write("new.md", "new")
-	r.sync()
-	r.want("new.md", "new")
-	if known() != 30 {
-		t.Errorf("%d are known, want 30", known())
-	}
-	r.fill("d", 30)
-	r.Rescan()
-	r.sync()
-	r.wantDisk()
-	r.wantHealthy()
-}

@@ -61,3 +61,10 @@ func TestPowerFailure(t *testing.T) {
 		t.Errorf("the log has %d bytes after the start, %v", len(left), err)
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
