@@ -1,13 +1,10 @@
 package compactor
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -32,52 +29,31 @@ func picture(s string) string {
 // files of a root, the result of one run (names with →), and the result of
 // restoring all moved items (names with ←).
 func TestCompactGolden(t *testing.T) {
-	names, err := filepath.Glob("testdata/compact/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
+	golden(t, "compact", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		terms := termsOf(t, string(a.Comment))
+		var files []txtar.File
+		for _, f := range a.Files {
+			files = append(files, txtar.File{Name: f.Name, Data: unpicture(f.Data)})
+		}
+		r := newTestRoot(t, files)
+		r.MaxLoss = terms.MaxLoss
+		r.Limits = []api.CompactLimit{terms.Limit}
+		r.Limits[0].Pattern = "**/{_index,MEMORY}.md"
+		r.compact(Request{})
+		shown := func(mark string) {
+			for _, f := range slices.Sorted(slices.Values(r.paths())) {
+				a.Files = append(a.Files, txtar.File{Name: f + mark, Data: []byte(picture(r.files[f]))})
 			}
-			terms := termsOf(t, string(a.Comment))
-			var files []txtar.File
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				if !strings.HasSuffix(f.Name, " →") && !strings.HasSuffix(f.Name, " ←") {
-					files = append(files, txtar.File{Name: f.Name, Data: unpicture(f.Data)})
-					out.Files = append(out.Files, f)
+		}
+		shown(" →")
+		for _, doc := range r.archived() {
+			for _, e := range doc.Entries {
+				if e.Block == memory.Item {
+					r.restore(doc.Place.Path, e.ID)
 				}
 			}
-			r := newTestRoot(t, files)
-			r.MaxLoss = terms.MaxLoss
-			r.Limits = []api.CompactLimit{terms.Limit}
-			r.Limits[0].Pattern = "**/{_index,MEMORY}.md"
-			r.compact(Request{})
-			shown := func(mark string) {
-				for _, f := range slices.Sorted(slices.Values(r.paths())) {
-					out.Files = append(out.Files, txtar.File{Name: f + mark, Data: []byte(picture(r.files[f]))})
-				}
-			}
-			shown(" →")
-			for _, doc := range r.archived() {
-				for _, e := range doc.Entries {
-					if e.Block == memory.Item {
-						r.restore(doc.Place.Path, e.ID)
-					}
-				}
-			}
-			shown(" ←")
-			got := string(txtar.Format(out))
-			if *update {
-				if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(string(txtar.Format(a)), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+		}
+		shown(" ←")
+		return a
+	})
 }

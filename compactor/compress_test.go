@@ -26,7 +26,8 @@ func newCompress(tr *tree) *Compress {
 }
 
 func TestCompressGolden(t *testing.T) {
-	goldens(t, "testdata/compress/*.txtar", func(t *testing.T, _ string, tr *tree) string {
+	golden(t, "compress", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		tr := newTree(a.Files)
 		before := maps.Clone(tr.files)
 		report, err := newCompress(tr).Run(t.Context(), 0, false)
 		if err != nil || len(report.Left) > 0 || report.Applied != len(report.Plan.Files) {
@@ -46,7 +47,7 @@ func TestCompressGolden(t *testing.T) {
 				fmt.Fprintf(&b, "\n=== %s\n%s", path, tr.files[path])
 			}
 		}
-		return b.String()
+		return withResult(a, b.String())
 	})
 }
 
@@ -68,8 +69,8 @@ func TestCompressLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in one goroutine, in which the race detector finds nothing")
 	}
-	for _, a := range archives(t, "testdata/compress/*.txtar") {
-		whole := newTree(a.Files[:len(a.Files)-1])
+	for _, a := range archives(t, "compress") {
+		whole := newTree(a.Files)
 		before, texts := whole.String(), whole.texts()
 		if _, err := newCompress(whole).Run(t.Context(), 0, false); err != nil {
 			t.Fatal(err)
@@ -89,7 +90,7 @@ func TestCompressLosesNothing(t *testing.T) {
 		}
 
 		for k := range writes { // killed at each write
-			tr := newTree(a.Files[:len(a.Files)-1])
+			tr := newTree(a.Files)
 			tr.left = k
 			if report, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) == 0 {
 				t.Fatalf("killed at %d: %+v, %v", k, report, err)
@@ -114,7 +115,7 @@ func TestCompressLosesNothing(t *testing.T) {
 // TestCompressShowsNobodyMore checks that no reader gains access through moved
 // files or summaries.
 func TestCompressShowsNobodyMore(t *testing.T) {
-	tr := treeOf(t, "testdata/compress/days.txtar")
+	tr := treeOf(t, "compress", "days")
 	tr.files["2026-01-01/secrets.md"] = "- public\n- #project:x canary one. <!-- visibility=private_only -->\n<private>\ncanary two.\n</private>\n"
 	if _, err := newCompress(tr).Run(t.Context(), 0, false); err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestCompressKeepsApart(t *testing.T) {
 	joined := map[string]bool{"Alice moves in March": true, "All may know that she sings": true, "Another message": true}
 	var summaries [2]map[string][]string // by path
 	for i := range summaries {
-		tr := treeOf(t, "testdata/compress/people.txtar")
+		tr := treeOf(t, "compress", "people")
 		c := newCompress(tr)
 		if i == 1 {
 			c.Summarizer = &Summarizer{
@@ -195,7 +196,7 @@ func TestCompressMeanwhile(t *testing.T) {
 		{"the summary becomes another's", "_longterms/acct_42/profile.md", "_longterms/acct_42/profile.md", "---\nsubject_id: acct_42\n---\n", "profile.md belongs to another subject"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tr := treeOf(t, "testdata/compress/days.txtar")
+			tr := treeOf(t, "compress", "days")
 			tr.before = func(c vault.Change) error {
 				if c.Path == test.at {
 					if test.text == "" {
@@ -207,7 +208,7 @@ func TestCompressMeanwhile(t *testing.T) {
 				return nil
 			}
 			c := newCompress(tr)
-			c.Files = treeOf(t, "testdata/compress/days.txtar") // the earlier state
+			c.Files = treeOf(t, "compress", "days") // the earlier state
 			report, err := c.Run(t.Context(), 0, false)
 			if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, test.want) {
 				t.Errorf("left %+v, %v", report.Left, err)
@@ -223,7 +224,7 @@ func TestCompressMeanwhile(t *testing.T) {
 		})
 	}
 	t.Run("writing is disabled", func(t *testing.T) {
-		tr := treeOf(t, "testdata/compress/days.txtar")
+		tr := treeOf(t, "compress", "days")
 		tr.before = func(vault.Change) error { return fmt.Errorf("write: %w", vault.ErrOff) }
 		c := newCompress(tr)
 		if report, err := c.Run(t.Context(), 0, false); !errors.Is(err, vault.ErrOff) || report.Applied > 0 || len(tr.writes) > 0 {

@@ -21,8 +21,8 @@ func oldDays(tr *tree) *Compress {
 }
 
 func TestOldDays(t *testing.T) {
-	goldens(t, "testdata/olddays/*.txtar", func(t *testing.T, _ string, tr *tree) string {
-		report, err := oldDays(tr).Run(t.Context(), 0, false)
+	golden(t, "olddays", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		report, err := oldDays(newTree(a.Files)).Run(t.Context(), 0, false)
 		if err != nil || len(report.Left) > 0 {
 			t.Fatal(report.Left, err)
 		}
@@ -33,15 +33,15 @@ func TestOldDays(t *testing.T) {
 		for _, s := range report.Plan.Stay {
 			fmt.Fprintf(&b, "%s stays: %s\n", s.Path, s.Reason)
 		}
-		return b.String()
+		return withResult(a, b.String())
 	})
 }
 
 // TestOldDaysMove checks that every reader sees the same entries before and
 // after, and that an undo restores everything.
 func TestOldDaysMove(t *testing.T) {
-	for _, a := range archives(t, "testdata/olddays/*.txtar") {
-		tr := newTree(a.Files[:len(a.Files)-1])
+	for _, a := range archives(t, "olddays") {
+		tr := newTree(a.Files)
 		before, seen := tr.String(), tr.seen(t)
 		report, err := oldDays(tr).Run(t.Context(), 0, false)
 		if err != nil || len(report.Left) > 0 || report.Applied == 0 {
@@ -79,7 +79,7 @@ func TestDaysByFormatStay(t *testing.T) {
 
 // TestMaintenanceLogs checks that a night logs the files that it could not archive.
 func TestMaintenanceLogs(t *testing.T) {
-	tr := treeOf(t, "testdata/olddays/days.txtar")
+	tr := treeOf(t, "olddays", "days")
 	days, log := oldDays(tr), &strings.Builder{}
 	tr.left = 0 // all writes fail
 	m := &Maintenance{

@@ -3,14 +3,11 @@ package compactor
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -35,48 +32,22 @@ func parse(f vault.File) *memory.Document {
 // loss, now, since, explain, and "use <id> <count>" and "link <id> <count>",
 // one per line.
 func TestPlanGolden(t *testing.T) {
-	names, err := filepath.Glob("testdata/plan/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
+	golden(t, "plan", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		terms := termsOf(t, string(a.Comment))
+		c := &Compactor{Root: Root{Parse: parse}, MaxLoss: terms.MaxLoss, Uses: &Uses{since: terms.Since}}
+		out := &txtar.Archive{Comment: a.Comment}
+		for _, f := range a.Files {
+			used := &usedFile{Entries: map[string]*usedEntry{}}
+			for id, n := range terms.Uses {
+				used.Entries[id] = &usedEntry{Count: n, Last: terms.Now}
 			}
-			terms := termsOf(t, string(a.Comment))
-			c := &Compactor{Root: Root{Parse: parse}, MaxLoss: terms.MaxLoss, Uses: &Uses{since: terms.Since}}
-			want := map[string]string{}
-			for _, f := range a.Files {
-				if p, ok := strings.CutSuffix(f.Name, " →"); ok {
-					want[p] = string(f.Data)
-				}
-			}
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				if strings.HasSuffix(f.Name, " →") {
-					continue
-				}
-				doc := parse(vault.File{Path: f.Name, Data: f.Data, ModTime: oldTime})
-				used := &usedFile{Entries: map[string]*usedEntry{}}
-				for id, n := range terms.Uses {
-					used.Entries[id] = &usedEntry{Count: n, Last: terms.Now}
-				}
-				c.Uses.files = map[string]*usedFile{f.Name: used}
-				got := dump(c.PlanFile(doc, terms.Limit, terms.Links, terms.Now, terms.Explain))
-				out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(got)})
-				if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
-					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
-				}
-			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(out), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+			c.Uses.files = map[string]*usedFile{f.Name: used}
+			doc := parse(vault.File{Path: f.Name, Data: f.Data, ModTime: oldTime})
+			plan := dump(c.PlanFile(doc, terms.Limit, terms.Links, terms.Now, terms.Explain))
+			out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(plan)})
+		}
+		return out
+	})
 }
 
 type terms struct {

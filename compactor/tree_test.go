@@ -177,61 +177,59 @@ func (tr *tree) seen(t *testing.T) string {
 	return b.String()
 }
 
-// goldens runs the archives that match pattern: each contains files and, last,
-// the expected output of f, named want.
-func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, tr *tree) string) {
+// An archive contains the inputs of a test, and its whole text with the results.
+type archive struct {
+	*txtar.Archive
+	name, file, text string
+}
+
+// archives returns the archives in a directory of testdata. The names of results contain
+// an arrow, or are want.
+func archives(t *testing.T, dir string) (list []archive) {
 	t.Helper()
-	for _, a := range archives(t, pattern) {
+	names, err := filepath.Glob("testdata/" + dir + "/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(txtar.Format(a))
+		a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" || strings.ContainsAny(f.Name, "→←") })
+		list = append(list, archive{a, strings.TrimSuffix(filepath.Base(name), ".txtar"), name, text})
+	}
+	return list
+}
+
+// golden compares the archives in a directory of testdata with the results of a
+// function. With -update, it writes them.
+func golden(t *testing.T, dir string, result func(t *testing.T, a *txtar.Archive) *txtar.Archive) {
+	t.Helper()
+	for _, a := range archives(t, dir) {
 		t.Run(a.name, func(t *testing.T) {
-			n := len(a.Files) - 1
-			if n < 0 || a.Files[n].Name != "want" {
-				t.Fatal("it does not end with want")
-			}
-			got := f(t, string(a.Comment), newTree(a.Files[:n]))
-			if diff := cmp.Diff(string(a.Files[n].Data), got); diff != "" {
-				if *update {
-					a.Files[n].Data = []byte(got)
-					a.save(t)
-					return
+			got := txtar.Format(result(t, a.Archive))
+			if *update {
+				if err := os.WriteFile(a.file, got, 0o666); err != nil {
+					t.Fatal(err)
 				}
+			} else if diff := cmp.Diff(a.text, string(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-type archive struct {
-	*txtar.Archive
-	name, file string
+// withResult returns an archive with the result want.
+func withResult(a *txtar.Archive, want string) *txtar.Archive {
+	a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(want)})
+	return a
 }
 
-func archives(t *testing.T, pattern string) []archive {
+// treeOf returns the files of an archive in a directory of testdata.
+func treeOf(t *testing.T, dir, name string) *tree {
 	t.Helper()
-	names, err := filepath.Glob(pattern)
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	var list []archive
-	for _, name := range names {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, archive{a, strings.TrimSuffix(filepath.Base(name), ".txtar"), name})
-	}
-	return list
-}
-
-// treeOf returns the files of an archive, without the expected output.
-func treeOf(t *testing.T, name string) *tree {
-	t.Helper()
-	files := archives(t, name)[0].Files
-	return newTree(files[:len(files)-1])
-}
-
-func (a archive) save(t *testing.T) {
-	t.Helper()
-	if err := os.WriteFile(a.file, txtar.Format(a.Archive), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	list := archives(t, dir)
+	return newTree(list[slices.IndexFunc(list, func(a archive) bool { return a.name == name })].Files)
 }
