@@ -57,7 +57,10 @@ func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *P
 			Reason: fmt.Sprintf("%s of %s", api.Plural(len(missing), "item"), plan.Path),
 			Edit: func(old *vault.File) ([]byte, error) {
 				if old == nil {
-					old = &vault.File{Path: target, Data: newArchive(subject), ModTime: now}
+					old = &vault.File{Path: target, Data: []byte{}, ModTime: now}
+					if subject != "" {
+						old.Data = memory.NewItems(subject)
+					}
 				}
 				r := c.Parse(*old).Revise()
 				for _, s := range missing {

@@ -3,7 +3,6 @@ package compactor
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -224,12 +223,4 @@ func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
 		name += fmt.Sprintf("-%d", n)
 	}
 	return dir + "/" + name + ".md"
-}
-
-func newArchive(subject string) []byte {
-	if subject == "" {
-		return []byte{}
-	}
-	quoted, _ := json.Marshal(subject) // a JSON string is also a YAML string
-	return fmt.Appendf(nil, "---\nsubject_id: %s\n---\n", quoted)
 }
