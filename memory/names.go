@@ -279,8 +279,8 @@ func (l *Layout) skipRoot(path string) string {
 
 // conflictRE matches a part of the names of conflict copies of sync tools: Syncthing,
 // rclone, Dropbox, Nextcloud, ownCloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
-// pCloud and Nutstore. OneDrive appends the name of a computer, see [computerMark].
-// iCloud appends a number, which users do as well: its copies are ordinary files.
+// pCloud and Nutstore. iCloud appends a number and OneDrive the name of a computer, as
+// users do: their copies are ordinary files.
 var conflictRE = lazyregexp.New(`(?i)\.sync-conflict-|\.conflict-copy-|'s conflicted copy| \((?:case conflict|conflicted |conflict )|` +
 	`\(sfconflict | \[conflicted\]| \(冲突(?:的)?副本|_conflict-\d{8}`)
 
@@ -318,23 +318,13 @@ func CopyOf(name string) (original string, ok bool) {
 // conflictMark returns the index of the first mark of a conflict copy in a base
 // name, or -1.
 func conflictMark(base string) int {
-	at := -1
 	if low := strings.ToLower(base); strings.Contains(low, "conflict") || strings.Contains(low, "冲突") {
 		if found := conflictRE().FindStringIndex(base); found != nil {
-			at = found[0]
+			return found[0]
 		}
 	}
-	if found := computerMark().FindStringSubmatchIndex(base); found != nil && (at < 0 || found[2] < at) {
-		at = found[2]
-	}
-	return at
+	return -1
 }
-
-// computerMark matches the name of a Windows computer, as its setup chooses it,
-// after the name of a file of memory's own layout. OneDrive names a conflict copy
-// after the computer. Notes with other names may be about a computer.
-var computerMark = lazyregexp.New(`^(?:MEMORY|SOUL|USER|_index|\d{4}-\d{2}-\d{2}(?:\.[a-z0-9_-]+)?|` +
-	strings.Join(namespaces[:], "|") + `)(-(?:DESKTOP-[A-Z0-9]{7}|LAPTOP-[A-Z0-9]{8}|WIN-[A-Z0-9]{11})(?:-\d)?)$`)
 
 // ParseCopy parses a conflict copy: the entries that the original lacks. They are
 // public only if all text of both files is public and has the same owner, because
