@@ -114,7 +114,7 @@ func (d *Draft) Entries() ([]DraftEntry, error) {
 		}
 	}
 	for _, s := range sections {
-		if name := HeadingLine(s); name == "" {
+		if name := OneLine(s); name == "" {
 			failed = errors.Join(failed, errors.New("items: section name is empty"))
 		} else {
 			items(name, "items."+name, d.Items[s])
@@ -131,8 +131,8 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 			i.Title + ": " + i.Text},
 		number: section == SessionSummary || section == TemporaryFacts,
 	}
-	p.title = strings.TrimRight(oneLine(i.Title+i.Topic), ":： ")
-	if oneLine(i.Title) != "" && oneLine(i.Topic) != "" {
+	p.title = strings.TrimRight(OneLine(i.Title+i.Topic), ":： ")
+	if OneLine(i.Title) != "" && OneLine(i.Topic) != "" {
 		return p, errors.New("title and topic exclude each other")
 	}
 	text := textLinesOf(i.Text)
@@ -142,7 +142,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	}
 	for _, detail := range []struct{ label, text string }{{"Users", i.Users}, {"Datetime", i.Datetime},
 		{"Event", i.Event}, {"Result", i.Result}} {
-		if s := oneLine(detail.text); s != "" {
+		if s := OneLine(detail.text); s != "" {
 			if !p.nested {
 				p.lines, p.nested = []string{strings.Join(text, " ")}, true
 			}
@@ -156,7 +156,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 }
 
 func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
-	p := DraftEntry{Section: section, Texts: []string{t.Text}, lines: []string{oneLine(t.Text)}, task: t}
+	p := DraftEntry{Section: section, Texts: []string{t.Text}, lines: []string{OneLine(t.Text)}, task: t}
 	switch {
 	case p.lines[0] == "":
 		return p, errors.New("text is empty")
@@ -167,13 +167,13 @@ func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
 }
 
 func (l *DraftLink) toEntry(section string) (DraftEntry, error) {
-	p := DraftEntry{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(oneLine(l.Target))}
+	p := DraftEntry{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(OneLine(l.Target))}
 	if p.target == "" {
 		return p, errors.New("target is missing")
 	}
-	text := oneLine(l.Text)
+	text := OneLine(l.Text)
 	if text == "" {
-		text = oneLine(l.Target)
+		text = OneLine(l.Target)
 	}
 	p.lines = []string{"[" + linkText.Replace(text) + "](" + p.target + ")"}
 	return p, nil
@@ -200,7 +200,7 @@ func linkTarget(s string) string {
 // without blank lines.
 func textLinesOf(s string) (lines []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r", "\n"), "\n") {
-		line = oneLine(line)
+		line = OneLine(line)
 		if line != "" {
 			lines = append(lines, line)
 		}

@@ -32,8 +32,8 @@ import (
 // MaxKey bounds the length of an item's key, in bytes. A key is a short name.
 const MaxKey = 256
 
-// NewItems returns the initial content of a subject's file of items or
-// summaries.
+// NewItems returns the initial content of a subject's file of items or summaries,
+// or of an archive.
 func NewItems(subject string) []byte {
 	return []byte(frontText([]fieldChange{{"subject_id", subject}}, "\n"))
 }
@@ -333,7 +333,7 @@ func (e *Entry) TitleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) 
 // date, shortened to 80 characters.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
-	s = oneLine(trimMarkers(s))
+	s = OneLine(trimMarkers(s))
 	if day := addedSuffix(s); day != "" {
 		if i := strings.LastIndexAny(s, "(（"); i > 0 {
 			s = strings.TrimSpace(s[:i])

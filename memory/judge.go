@@ -108,7 +108,7 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 			return Mergeable{}, false // another block
 		}
 	}
-	was := Mergeable{Section: it.heading, Task: len(e.Tasks) > 0, Text: oneLine(head + "\n" + below)}
+	was := Mergeable{Section: it.heading, Task: len(e.Tasks) > 0, Text: OneLine(head + "\n" + below)}
 	p := DraftEntry{Section: it.Section}
 	if was.Task {
 		was.State = e.Tasks[0].State

@@ -372,7 +372,7 @@ func (p *docParser) readHeading(t *topBlock) {
 }
 
 // heading returns the leaf's text on one line.
-func (l *leaf) heading() string { return HeadingLine(displayText(l.textFrom(0))) }
+func (l *leaf) heading() string { return OneLine(displayText(l.textFrom(0))) }
 
 func (p *docParser) sectionAt(heading int) section {
 	if heading < 0 {

@@ -206,7 +206,7 @@ func (d *Document) InnerComments(e *Entry) string {
 	}
 	var lines strings.Builder
 	for _, at := range commentRE().FindAllIndex(src, -1) {
-		text := oneLine(string(src[at[0]:at[1]]))
+		text := OneLine(string(src[at[0]:at[1]]))
 		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
 			len(text) > len("<!--->") {
 			lines.WriteString("\n  " + text)

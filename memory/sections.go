@@ -224,7 +224,7 @@ func (d *Document) endOf(path []string, shown bool) (insertionPoint, error) {
 }
 
 func checkPath(path []string) error {
-	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != oneLine(s) }) {
+	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != OneLine(s) }) {
 		return fmt.Errorf("%q cannot be the path of a section", path)
 	}
 	return nil

@@ -151,7 +151,7 @@ func mergeTitle(e *Entry) string {
 	head, below, _ := strings.Cut(e.Text, "\n")
 	head = trimMarkers(head)
 	title, rest := splitTitle(head)
-	if Fold(title) == "topic" && oneLine(rest) != "" {
+	if Fold(title) == "topic" && OneLine(rest) != "" {
 		title = rest
 	}
 	if title == "" && strings.TrimSpace(below) != "" {

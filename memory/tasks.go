@@ -324,7 +324,7 @@ func readTaskText(s string) (string, taskFields) {
 	}
 	s, fields := cutTaskFields(s)
 	fields.recurs = fields.recurs || hasRecurringTag(s)
-	return HeadingLine(s), fields
+	return OneLine(s), fields
 }
 
 func taskText(s string) string {

@@ -313,20 +313,7 @@ func isEmojiStyle(r rune) bool { return r == '\ufe0e' || r == '\ufe0f' }
 // textWords returns the words of a text, separated by white space or byte order
 // marks.
 func textWords(text string) []string {
-	return strings.FieldsFunc(joinWideBreaks(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
-}
-
-// wideBreak matches a line break after Chinese or Japanese punctuation, whose
-// wide glyph includes the space.
-var wideBreak = lazyregexp.New(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
-
-// joinWideBreaks returns a text without the line breaks that need no space in their
-// place.
-func joinWideBreaks(text string) string {
-	if !strings.ContainsAny(text, "\r\n") {
-		return text
-	}
-	return wideBreak().ReplaceAllString(text, "$1")
+	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }
 
 // listMarker returns the marker at the start of a list item, or an empty
@@ -340,11 +327,8 @@ const (
 	emojiStyle = "\ufe0f"
 )
 
-// HeadingLine returns a section name from a client as one line.
-func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// oneLine joins the lines of a text into one.
-func oneLine(s string) string { return strings.Join(strings.Fields(joinWideBreaks(s)), " ") }
+// OneLine joins the lines of a text into one.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // isSpaceless reports whether a character belongs to a script that is written
 // without spaces between words.

@@ -82,8 +82,8 @@ func CheckForeign(text string) error {
 }
 
 // Line returns client-supplied text as one line of Markdown. Line breaks become
-// spaces, except after wide punctuation, which needs none. The line is escaped
-// so that it can only begin a paragraph, and does not end with a block id.
+// spaces. The line is escaped so that it can only begin a paragraph, and does not
+// end with a block id.
 func Line(text string) string {
 	return escapeEnd(escapeStart(strings.Join(textWords(text), " ")))
 }
@@ -257,7 +257,7 @@ func DatedForms(title, text, day, suffix string) []string {
 		added = " (added " + day + ")"
 	}
 	head := "-"
-	title = HeadingLine(title)
+	title = OneLine(title)
 	if title != "" {
 		head = "- **" + title + "**:"
 	}

@@ -130,23 +130,6 @@ func FuzzOutsideHeading(f *testing.F) {
 	})
 }
 
-// TestLineUnbroken checks that a line break after wide punctuation is removed
-// without a space, because the wide glyph includes the space.
-func TestLineUnbroken(t *testing.T) {
-	for text, want := range map[string]string{
-		"one,\ntwo":         "one, two",
-		"坐地铁，\n在南站下车":       "坐地铁，在南站下车",
-		"结束。 \r\n\r\n Rust": "结束。Rust",
-		"（一）\r（二）":          "（一）（二）",
-		"买牛奶\n买鸡蛋":          "买牛奶 买鸡蛋",
-		"它说， 好":             "它说， 好",
-	} {
-		if got := Line(text); got != want {
-			t.Errorf("Line(%q) is %q, want %q", text, got, want)
-		}
-	}
-}
-
 // writtenForm returns the first form of a text that parses to one entry with this
 // content and with an attribute, between other blocks.
 func writtenForm(text string, item bool) (string, bool) {

@@ -285,7 +285,7 @@ func (r *longTermEdit) itemText(comment string) (string, error) {
 					WithHint("remove Markdown markup")
 				continue
 			}
-			got := strings.TrimPrefix(e.Remembered(), "**"+memory.HeadingLine(r.Title)+"**: ")
+			got := strings.TrimPrefix(e.Remembered(), "**"+memory.OneLine(r.Title)+"**: ")
 			if i < len(forms)-1 && got != given { // the last form is escaped
 				continue
 			}

@@ -108,7 +108,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	if err != nil {
 		return nil, err
 	}
-	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: day, dry: r.DryRun}
+	d := &sessionDraft{session: memory.OneLine(r.Session), day: day, dry: r.DryRun}
 	switch {
 	case d.session == "":
 		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set `session` to the id of the session")
@@ -116,12 +116,12 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
 	}
 	d.head = memory.SessionHead{
-		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
-		Source: memory.HeadingLine(r.Draft.Source), Channel: memory.HeadingLine(r.Draft.Channel),
-		ContactID: memory.HeadingLine(r.Draft.ContactID), ContactNickname: memory.HeadingLine(r.Draft.ContactNickname),
-		Visibility: r.Draft.Visibility, Tags: projectTags(memory.HeadingLine(r.Project)),
+		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: memory.OneLine(r.Draft.Summary),
+		Source: memory.OneLine(r.Draft.Source), Channel: memory.OneLine(r.Draft.Channel),
+		ContactID: memory.OneLine(r.Draft.ContactID), ContactNickname: memory.OneLine(r.Draft.ContactNickname),
+		Visibility: r.Draft.Visibility, Tags: projectTags(memory.OneLine(r.Project)),
 	}
-	d.defaultSummary = memory.HeadingLine(r.Draft.DefaultSummary)
+	d.defaultSummary = memory.OneLine(r.Draft.DefaultSummary)
 	switch {
 	case d.head.Visibility == "":
 	case !d.isPrivate():
@@ -533,7 +533,7 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 		return nil, err
 	}
 	for _, tag := range given {
-		tags = append(tags, memory.HeadingLine(tag))
+		tags = append(tags, memory.OneLine(tag))
 	}
 	return tags, nil
 }
