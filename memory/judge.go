@@ -62,31 +62,30 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 	if m.applyRules(ctx, m.sameText) != nil {
 		return nil, nil
 	}
-	known := map[*sectionIndex]int{} // number of entries that items of the section may match
+	known := map[string]int{} // number of entries that items of the section may match
 	for i := range m.Items {
 		if ctx.Err() != nil {
 			return nil, nil
 		}
 		it := &m.Items[i]
 		if it.Into >= 0 || it.target != "" || it.nested || it.task != nil && !it.task.Done ||
-			len(it.section.entries) > maxJudged || !tell(m.doc.Own.Visibility, it.Text) {
+			len(it.section) > maxJudged || !tell(m.doc.Own.Visibility, it.Text) {
 			continue
 		}
-		if _, ok := known[it.section]; !ok {
+		if _, ok := known[it.Section]; !ok {
 			n := len(existing)
-			for _, j := range it.section.entries {
-				e := &m.doc.Entries[j]
-				if !m.taken[[2]int{j, -1}] && m.allowed(e) &&
-					tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End])) {
-					if was, ok := m.mergeable(e, it); ok {
-						was.ID, was.at = fmt.Sprintf("e%d", len(existing)+1), j
+			for _, k := range it.section {
+				if !m.taken[[2]int{k.at, -1}] && m.allowed(k.Entry) &&
+					tell(k.Partition.Visibility, string(m.doc.Source[k.Span.Start:k.Span.End])) {
+					if was, ok := m.mergeable(k.Entry, it); ok {
+						was.ID, was.at = fmt.Sprintf("e%d", len(existing)+1), k.at
 						existing = append(existing, was)
 					}
 				}
 			}
-			known[it.section] = len(existing) - n
+			known[it.Section] = len(existing) - n
 		}
-		if known[it.section] > 0 {
+		if known[it.Section] > 0 {
 			is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.heading, Title: it.title,
 				Text: strings.TrimSpace(strings.Join(it.lines, "\n")), Task: it.task != nil, at: i}
 			if is.Task {
@@ -164,7 +163,8 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 			return fmt.Errorf("%w: %s: an open task would be lost", ErrDraft, it.Name)
 		}
 		m.recordPair(it, was.at)
-		if title := mergeTitle(it.entry); title != "" && title != mergeTitle(e) && len(it.section.title[title]) > 0 {
+		if title := mergeTitle(it.entry); title != "" && title != mergeTitle(e) &&
+			slices.ContainsFunc(it.section, func(k listItem) bool { return k.title == title }) {
 			return errors.New("an item gets the title of another item")
 		}
 	}

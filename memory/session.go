@@ -21,8 +21,8 @@ type Merge struct {
 	doc      *Document
 	allowed  func(*Entry) bool // whether the author of the draft may change an entry
 	layout   *Layout
-	sections map[string]*sectionIndex // by the name in a draft
-	taken    map[[2]int]bool          // paired entries, and their tasks; task -1 is the entry as a whole
+	sections map[string][]listItem // by the name in a draft
+	taken    map[[2]int]bool       // paired entries, and their tasks; task -1 is the entry as a whole
 }
 
 // A MergeItem is an item of a draft that is being merged.
@@ -32,10 +32,10 @@ type MergeItem struct {
 	Title string // folded title for matching
 	Into  int    // the paired entry, -1 if the item is new
 
-	entry   *Entry        // parsed form
-	section *sectionIndex // entries that it may match
-	heading string        // section name in the file
-	text    string        // proposed text that replaces its own
+	entry   *Entry     // parsed form
+	section []listItem // entries that it may match
+	heading string     // section name in the file
+	text    string     // proposed text that replaces its own
 	change  Change
 	inTask  int // index of the paired task if it is nested in the entry, else -1
 }
@@ -59,10 +59,10 @@ var ErrDraft = errors.New("the draft cannot be written")
 // already contains it.
 func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) bool) (*Merge, error) {
 	m := &Merge{doc: doc, allowed: allowed, layout: l, taken: map[[2]int]bool{},
-		sections: map[string]*sectionIndex{}}
+		sections: map[string][]listItem{}}
 	for _, p := range parts {
 		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
-			section: m.indexSection(p.Section)}
+			section: m.itemsOf(p.Section)}
 		var err error
 		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.heading, item.Text)
 		if err != nil {
@@ -200,22 +200,20 @@ func (m *Merge) applyRules(ctx context.Context, rules ...func(*MergeItem) int) e
 	return nil
 }
 
-// A sectionIndex finds the list items of a section by the properties that the
-// rules compare, in the order of the file.
-type sectionIndex struct {
-	entries                 []int
-	norm, title, link, task map[string][]int
-	similar                 SimilarTexts // of the entries; nil until needed
+// A listItem is a list item of a file.
+type listItem struct {
+	*Entry
+	at    int    // in the document
+	title string // for matching
 }
 
-// indexSection returns the index of the list items in a section of a draft, under any
-// name of the section.
-func (m *Merge) indexSection(section string) *sectionIndex {
-	if x := m.sections[section]; x != nil {
-		return x
+// itemsOf returns the list items in a section of a draft, under any name of the section,
+// in the order of the file.
+func (m *Merge) itemsOf(section string) []listItem {
+	list, known := m.sections[section]
+	if known {
+		return list
 	}
-	x := &sectionIndex{norm: map[string][]int{}, title: map[string][]int{}, link: map[string][]int{}, task: map[string][]int{}}
-	m.sections[section] = x
 	names := m.layout.draftSections(section)
 	in := map[int]bool{} // by heading
 	for i := range m.doc.Entries {
@@ -231,43 +229,26 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 			in[e.Heading] = is
 		}
 		if is {
-			x.addEntry(i, e)
+			list = append(list, listItem{e, i, mergeTitle(e)})
 		}
 	}
-	return x
+	m.sections[section] = list
+	return list
 }
 
-func (x *sectionIndex) addEntry(i int, e *Entry) {
-	x.entries = append(x.entries, i)
-	put := func(m map[string][]int, key string) {
-		if list := m[key]; len(list) == 0 || list[len(list)-1] != i {
-			m[key] = append(list, i)
-		}
-	}
-	put(x.title, mergeTitle(e))
-	for j := range e.Links {
-		put(x.link, linkKey(&e.Links[j]))
-	}
-	for j := range e.Tasks {
-		put(x.task, e.Tasks[j].Norm)
-	}
-	if !hasBox(e) {
-		put(x.norm, e.Norm)
-	}
-}
-
-// singleCandidate returns the only entry of a list that may change if it is unpaired and
-// replaceable, else -1.
-func (m *Merge) singleCandidate(it *MergeItem, list []int) int {
+// singleCandidate returns the only entry of the section that fits and may change, if it is
+// unpaired and replaceable, else -1.
+func (m *Merge) singleCandidate(it *MergeItem, fits func(*listItem) bool) int {
 	found := -1
-	for _, i := range list {
-		if !m.allowed(&m.doc.Entries[i]) {
+	for i := range it.section {
+		k := &it.section[i]
+		if !fits(k) || !m.allowed(k.Entry) {
 			continue
 		}
 		if found >= 0 {
 			return -1
 		}
-		found = i
+		found = k.at
 	}
 	if found >= 0 && !m.taken[[2]int{found, -1}] && m.replaceable(it, found) {
 		return found
@@ -282,10 +263,10 @@ func (m *Merge) sameText(it *MergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
 	}
-	for _, i := range it.section.norm[it.entry.Norm] {
-		e := &m.doc.Entries[i]
-		if !m.taken[[2]int{i, -1}] && (m.allowed(e) || itemContent(e) == itemContent(it.entry)) {
-			return i
+	for _, k := range it.section {
+		if k.Norm == it.entry.Norm && !hasBox(k.Entry) && !m.taken[[2]int{k.at, -1}] &&
+			(m.allowed(k.Entry) || itemContent(k.Entry) == itemContent(it.entry)) {
+			return k.at
 		}
 	}
 	return -1
@@ -298,15 +279,14 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	norm := it.entry.Tasks[0].Norm
 	var top []int
 	var nested [][2]int
-	for _, i := range it.section.task[norm] {
-		for j, t := range m.doc.Entries[i].Tasks {
+	for _, k := range it.section {
+		for j, t := range k.Tasks {
 			switch {
-			case t.Norm != norm || m.taken[[2]int{i, j}],
-				t.State != it.targetState(t.State) && !m.allowed(&m.doc.Entries[i]):
-			case t.isEntry && !m.taken[[2]int{i, -1}]:
-				top = append(top, i)
+			case t.Norm != norm || m.taken[[2]int{k.at, j}], t.State != it.targetState(t.State) && !m.allowed(k.Entry):
+			case t.isEntry && !m.taken[[2]int{k.at, -1}]:
+				top = append(top, k.at)
 			case !t.isEntry:
-				nested = append(nested, [2]int{i, j})
+				nested = append(nested, [2]int{k.at, j})
 			}
 		}
 	}
@@ -341,16 +321,20 @@ func (m *Merge) sameTitle(it *MergeItem) int {
 	if it.Title == "" {
 		return -1
 	}
-	return m.singleCandidate(it, it.section.title[it.Title])
+	return m.singleCandidate(it, func(k *listItem) bool { return k.title == it.Title })
 }
 
 func (m *Merge) sameLink(it *MergeItem) int {
-	var list []int
+	targets := map[string]bool{}
 	for i := range it.entry.Links {
-		list = append(list, it.section.link[linkKey(&it.entry.Links[i])]...)
+		targets[linkKey(&it.entry.Links[i])] = true
 	}
-	slices.Sort(list)
-	fit := m.singleCandidate(it, slices.Compact(list))
+	if len(targets) == 0 {
+		return -1
+	}
+	fit := m.singleCandidate(it, func(k *listItem) bool {
+		return slices.ContainsFunc(k.Links, func(l Link) bool { return targets[linkKey(&l)] })
+	})
 	if fit >= 0 && mergeTitle(&m.doc.Entries[fit]) != it.Title {
 		return -1
 	}
@@ -494,25 +478,18 @@ type Outcome struct {
 // file as visible to the reader.
 func (m *Merge) Outcomes(after *Document) []Outcome {
 	list := make([]Outcome, len(m.Items))
-	merged := &Merge{doc: after, layout: m.layout, sections: map[string]*sectionIndex{}}
+	merged := &Merge{doc: after, layout: m.layout, sections: map[string][]listItem{}}
 	seen := map[int]bool{} // lines
+	similar := map[string]SimilarTexts{}
 	for i := range m.Items {
 		it := &m.Items[i]
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
 		if it.Into < 0 {
-			if j := m.similarEntry(it); j >= 0 {
-				o.Similar, _, _ = strings.Cut(itemContent(&m.doc.Entries[j]), "\n")
-			}
+			o.Similar = it.similarItem(similar)
 		}
-		x := merged.indexSection(it.Section)
-		like := x.norm[it.entry.Norm]
-		if it.task != nil {
-			like = x.task[it.entry.Tasks[0].Norm]
-		}
-		for _, j := range like {
-			line, says := it.findIn(&after.Entries[j])
-			if line > 0 && !seen[line] {
-				o.Entry, o.Line, o.EntryText = j, line, says
+		for _, k := range merged.itemsOf(it.Section) {
+			if line, says := it.findIn(k.Entry); line > 0 && !seen[line] {
+				o.Entry, o.Line, o.EntryText = k.at, line, says
 				seen[line] = true
 				break
 			}
@@ -526,7 +503,7 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 // not contain the item.
 func (it *MergeItem) findIn(e *Entry) (line int, says string) {
 	if it.task == nil {
-		if e.Norm == it.entry.Norm {
+		if e.Norm == it.entry.Norm && !hasBox(e) {
 			says, _, _ = strings.Cut(itemContent(e), "\n")
 			return e.Line, says
 		}
@@ -584,19 +561,22 @@ func (s SimilarTexts) MostSimilar(text string) int {
 	return at
 }
 
-// similarEntry returns the entry of the file that is most similar to a new item,
-// or -1. It compares with readable items of the same section.
-func (m *Merge) similarEntry(it *MergeItem) int {
-	x := it.section
-	if x.similar == nil {
-		texts := make([]string, len(x.entries))
-		for i, e := range x.entries {
-			texts[i] = m.doc.Entries[e].Norm
+// similarItem returns the first line of the item of its section that is most similar to
+// a new one, or "". The sections that it has compared with are in known.
+func (it *MergeItem) similarItem(known map[string]SimilarTexts) string {
+	texts, ok := known[it.Section]
+	if !ok {
+		norms := make([]string, len(it.section))
+		for i, k := range it.section {
+			norms[i] = k.Norm
 		}
-		x.similar = NewSimilarTexts(texts)
+		texts = NewSimilarTexts(norms)
+		known[it.Section] = texts
 	}
-	if i := x.similar.MostSimilar(it.entry.Norm); i >= 0 {
-		return x.entries[i]
+	i := texts.MostSimilar(it.entry.Norm)
+	if i < 0 {
+		return ""
 	}
-	return -1
+	line, _, _ := strings.Cut(itemContent(it.section[i].Entry), "\n")
+	return line
 }
