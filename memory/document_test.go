@@ -223,22 +223,6 @@ func visible(d *Document, v View) string {
 	return b.String()
 }
 
-func TestShownGolden(t *testing.T) {
-	const src = "---\nsummary: s\n---\n\n# Title\n\n<!-- comment -->\n\n## Secret\n\n- hidden <!-- visibility=private_only -->\n\n## Open\n\n- one\n- two <!-- visibility=private_only -->\n- three\n\n***\n\n<private>\n\n<!-- in it -->\n\n***\n\n</private>\n\n- four\n"
-	d := testLayout().Parse("2026-02-04/s.md", []byte(src), testMeta)
-	var dirs Directories
-	nobody, _ := dirs.View(Scope{})
-	owner, _ := dirs.View(Scope{Subject: "owner", Context: Private})
-	shown := d.Shown(nobody)
-	want := "---\nsummary: s\n---\n\n# Title\n\n<!-- comment -->\n\n## Open\n\n- one\n- three\n\n***\n\n- four\n"
-	if diff := cmp.Diff(want, shown.Text()); diff != "" {
-		t.Errorf("nobody sees (-want +got):\n%s", diff)
-	}
-	if whole := d.Shown(owner); whole.Text() != src {
-		t.Errorf("the owner sees %+v", whole)
-	}
-}
-
 // TestShownWithoutMarkedText checks that marks make text private wherever they are in a
 // public file, and that the text around them stays public.
 func TestShownWithoutMarkedText(t *testing.T) {
@@ -460,25 +444,4 @@ func FuzzExcerpt(f *testing.F) {
 		}
 		checkEntries(t, e)
 	})
-}
-
-// TestExcerptKeepsIDs checks that an entry has the same id in the whole file
-// and in the excerpt.
-func TestExcerptKeepsIDs(t *testing.T) {
-	for _, path := range []string{"2026-02-04/s.md", "MEMORY.md", "_longterms/acct_42/_index.md"} {
-		const src = "# A\n\n- same <!-- visibility=private_only -->\n- same <!-- visibility=public_ok -->\n- same <!-- visibility=public_ok -->\n\n## B\n\n- closed <!-- id=k visibility=private_only -->\n\ntext <!-- id=k visibility=public_ok -->\n"
-		d := testLayout().Parse(path, []byte(src), testMeta)
-		var all, some []string
-		for _, e := range d.Entries {
-			if e.Partition.Visibility == PublicOK {
-				all = append(all, e.ID)
-			}
-		}
-		for _, e := range d.Excerpt().Entries {
-			some = append(some, e.ID)
-		}
-		if got, want := strings.Join(some, " "), strings.Join(all, " "); got != want || len(some) != 3 {
-			t.Errorf("%s: the ids of the excerpt are %s, of the whole %s", path, got, want)
-		}
-	}
 }

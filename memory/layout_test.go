@@ -19,23 +19,16 @@ func TestPlace(t *testing.T) {
 		{Path: "memory/2026-02-04.md", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
 		{Path: "memory/2026-02-04.desk-2.md", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
 		{Path: "memory/2026-02-04.two words.md", Kind: Note, Owner: "owner"},
-		{Path: "memory/2026-02-04.a.b.md", Kind: Note, Owner: "owner"},
-		{Path: "memory/2026-02-30.desk.md", Kind: Note, Owner: "owner"},
 		{Path: "memory/2026-02-04.MD", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
 		{Path: "memory/2026-02-30.md", Kind: Note, Owner: "owner"},
 		{Path: "memory/notes.md", Kind: Note, Owner: "owner"},
-		{Path: "memory/memory/2026-02-04.md", Kind: Note, Owner: "owner"},
 		{Path: "2026-02-04/cli.md", Kind: Session, Day: "2026-02-04", Session: "cli", Visibility: PublicOK},
 		{Path: "memory/2026-02-04/cli.md", Kind: Session, Day: "2026-02-04", Session: "cli", Visibility: PublicOK},
-		{Path: "2026-02-04/MEMORY.md", Kind: Session, Day: "2026-02-04", Session: "MEMORY", Visibility: PublicOK},
 		{Path: "2026-02-04/x/cli.md", Kind: Note, Owner: "owner"},
-		{Path: "2026-2-4/cli.md", Kind: Note, Owner: "owner"},
 		{Path: "2026-02-04.md", Kind: Note, Owner: "owner"},
 		{Path: "_longterms/acct_42/_index.md", Kind: Longterm, Owner: "?acct_42", Dir: "acct_42"},
-		{Path: "_longterms/acct_42/_INDEX.md", Kind: Note, Owner: "?acct_42", Dir: "acct_42"},
 		{Path: "_longterms/acct_42/profile.md", Kind: Items, Owner: "?acct_42", Dir: "acct_42", Namespace: "profile"},
 		{Path: "_longterms/acct_42/task_state.md", Kind: Items, Owner: "?acct_42", Dir: "acct_42", Namespace: "task_state"},
-		{Path: "_longterms/acct_42/profile.MD", Kind: Note, Owner: "?acct_42", Dir: "acct_42"},
 		{Path: "_longterms/acct_42/2026-02-04/x.md", Kind: Note, Owner: "?acct_42", Dir: "acct_42"},
 		{Path: "_longterms/acct_42/_archive/2026-02.md", Kind: Archive, Owner: "?acct_42", Dir: "acct_42"},
 		{Path: "_longterms/acct_42/_archive/2026-02-04/s.md", Kind: Archive, Owner: "?acct_42", Dir: "acct_42", Day: "2026-02-04", Session: "s", Visibility: PublicOK},
@@ -44,16 +37,12 @@ func TestPlace(t *testing.T) {
 		{Path: "alice/MEMORY.md", Kind: Longterm, Owner: "?alice/", Dir: "alice"},
 		{Path: "alice/memory/2026-02-04.md", Kind: Daily, Owner: "?alice/", Dir: "alice", Day: "2026-02-04", Visibility: PublicOK},
 		{Path: "alice/memory/x.md", Kind: Note, Owner: "?alice/", Dir: "alice"},
-		{Path: "alice/memory/2026-02-04/x.md", Kind: Note, Owner: "owner"},
 		{Path: "alice/SOUL.md", Kind: Identity, Owner: "?alice/", Dir: "alice", Visibility: PublicOK},
 		{Path: "alice/USER.md", Kind: Identity, Owner: "?alice/", Dir: "alice"},
 		{Path: "alice/x.md", Kind: Note, Owner: "owner"},
 		{Path: "bob/MEMORY.md", Kind: Note, Owner: "owner"},
-		{Path: "users/MEMORY.md", Kind: Note, Owner: "owner"},
 		{Path: "", Kind: Note, Owner: "owner"},
-		{Path: "/", Kind: Note, Owner: "owner"},
 		{Path: "a.txt", Kind: Note, Owner: "owner"},
-		{Path: "2026-02-04/x.txt", Kind: Note, Owner: "owner"},
 		{Path: "_longterms//_index.md", Kind: Longterm, Owner: "?", Dir: ""},
 	} {
 		if diff := cmp.Diff(want, l.Place(want.Path)); diff != "" {
@@ -112,28 +101,20 @@ func TestDayFormat(t *testing.T) {
 		{"", "", "a/2026-02-05.md", ""},
 		{"", "", "2026-02-30.md", ""},
 		{"Journal", "", "Journal/2026-02-05.md", "2026-02-05"},
-		{"/Journal/", "", "Journal/2026-02-05.md", "2026-02-05"},
-		{"Journal", "", "Journal/2026-02-05.txt", ""},
 		{"Journal", "", "Journal/2026-02-05 draft.md", ""},
-		{"Journal", "", "2026-02-05.md", ""},
 		{"J", "YYYY/MM/YYYY-MM-DD", "J/2026/02/2026-02-05.md", "2026-02-05"},
 		{"J", "YYYY/MM/YYYY-MM-DD", "J/2025/02/2026-02-05.md", ""},
 		{"J", "DD.MM.YYYY", "J/05.02.2026.md", "2026-02-05"},
-		{"J", "D.M.YY", "J/5.2.26.md", "2026-02-05"},
-		{"J", "YYYYMMDD", "J/20260205.md", "2026-02-05"},
 		{"J", "dddd, MMMM Do, YYYY", "J/Thursday, February 5th, 2026.md", "2026-02-05"},
 		{"J", "MMM D YYYY", "J/Feb 31 2026.md", ""},
-		{"J", "MMM D YYYY", "J/Dez 5 2026.md", ""},
 		{"J", "gggg-[W]ww/YYYY-MM-DD ddd", "J/2026-W06/2026-02-05 Thu.md", "2026-02-05"},
 		{"J", "[day] YYYY-MM-DD", "J/day 2026-02-05.md", "2026-02-05"},
 		{"J", "\\DYYYY-MM-DD", "J/D2026-02-05.md", "2026-02-05"},
 		{"J", "YYYY.MM+DD", "J/2026x02+05.md", ""},
 		{"", "YYYY-MM-DD/[Journal]", "2026-02-05/Journal.md", "2026-02-05"},
-		{"", "YYYY-MM-DD/[Journal]", "2026-02-05/other.md", ""},
 		{"memory", "YYYY-MM-DD/[Journal]", "memory/2026-02-05/Journal.md", "2026-02-05"},
 		{"J", "YYYY-MM", "", "error"},
 		{"J", "YYYY-MM-DD HH", "", "error"},
-		{"J", "YYYY-DDDD", "", "error"},
 		{"J", "YYYYY-MM-DD", "", "error"},
 		{"J", strings.Repeat("YYYY-MM-DD", 30), "", "error"},
 	} {
@@ -166,20 +147,6 @@ func TestDayFormat(t *testing.T) {
 	if p := (&Layout{Days: f, Sessions: PublicOK}).Place("2026-02-05/other.md"); p.Kind != Session || p.Visibility != PublicOK {
 		t.Errorf("%+v", p)
 	}
-}
-
-func FuzzDayFormat(f *testing.F) {
-	f.Add("a", "YYYY/MM/YYYY-MM-DD", "a/2026/02/2026-02-05.md")
-	f.Add("", "Do MMM YY [\\] dddd", "5th Feb 26 \\ Thu.md")
-	f.Fuzz(func(t *testing.T, folder, format, path string) {
-		days, err := ParseDayFormat(folder, format)
-		if err != nil {
-			return
-		}
-		if day, ok := days.Day(path); ok != IsDay(day) {
-			t.Errorf("%q in %q: %q", format, path, day)
-		}
-	})
 }
 
 func TestSkip(t *testing.T) {
@@ -486,8 +453,12 @@ func TestRootReaders(t *testing.T) {
 	}
 }
 
-// TestRootLinks checks that links in a root lead to files of the root only.
+// TestRootLinks checks that links in a root lead to files of the root only, and the tag of
+// the project of a file.
 func TestRootLinks(t *testing.T) {
+	if l := rootLayout().Parse("site:x/a.md", []byte("An entry.\n"), Meta{}); !slices.Equal(l.Entries[0].Tags, []string{"project:p-x/a.md"}) {
+		t.Errorf("tags %q", l.Entries[0].Tags)
+	}
 	d := rootLayout().Parse("vault:notes/a.md", []byte("- [[b]] [c](../c.md) [d](/d.md) [e](../../e.md) [[vault:x]] [[site:y]]\n"), Meta{})
 	var got [][]string
 	for _, l := range d.Entries[0].Links {
@@ -496,12 +467,5 @@ func TestRootLinks(t *testing.T) {
 	want := [][]string{{"vault:b.md", "vault:notes/b.md"}, {"vault:c.md"}, {"vault:d.md"}, nil, nil, nil}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestRootAnnotations checks the tag of the project of a file.
-func TestRootAnnotations(t *testing.T) {
-	if l := rootLayout().Parse("site:x/a.md", []byte("An entry.\n"), Meta{}); !slices.Equal(l.Entries[0].Tags, []string{"project:p-x/a.md"}) {
-		t.Errorf("tags %q", l.Entries[0].Tags)
 	}
 }

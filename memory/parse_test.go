@@ -586,22 +586,6 @@ func TestDerivedIDs(t *testing.T) {
 	}
 }
 
-// BenchmarkParseSession parses a session's file of about 3 KB in the form of
-// the template.
-func BenchmarkParseSession(b *testing.B) {
-	var s strings.Builder
-	s.WriteString("---\ncreated_at: 2026-02-04T12:34:56Z\nupdated_at: 2026-02-04T12:34:56Z\nsummary: \"Discussed the layout.\"\ntasks: \"1/3\"\nfollow_ups: \"0/1\"\nsession_id: s_1\nsource: cli\n---\n\n# 2026-02-04\n\n## Session Summary\n")
-	for range 20 {
-		s.WriteString("1. **Layout**: we agreed on [the layout](2026-02-03/cli.md) for `memory/` with #project:atlas\n   - Users: alice\n   - Result: done <!-- source=cli -->\n")
-	}
-	s.WriteString("\n## Tasks\n- [ ] Write the parser\n- [x] Read the rules\n")
-	b.SetBytes(int64(s.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		new(Layout).Parse("2026-02-04/cli.md", []byte(s.String()), Meta{})
-	}
-}
-
 // worstCases returns texts whose cost in a naive parser is far out of proportion to
 // their size.
 func worstCases() map[string]string {
