@@ -72,9 +72,7 @@ const (
 // Entries returns the items of the draft in the order of a new file: the sections
 // in the order of [ShortTermSections], then the others by name. The error names
 // the first invalid item, with the reason.
-func (d *Draft) Entries() ([]DraftEntry, error) {
-	var list []DraftEntry
-	var failed error
+func (d *Draft) Entries() (list []DraftEntry, failed error) {
 	add := func(name string, i int, visibility string, p DraftEntry, err error) {
 		p.Name = fmt.Sprintf("%s[%d]", name, i)
 		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, HasPrivateTag)
@@ -89,37 +87,35 @@ func (d *Draft) Entries() ([]DraftEntry, error) {
 			add(name, i, item.Visibility, p, err)
 		}
 	}
-	tasks := map[string][]DraftTask{tasksSection: d.Tasks, followUpsSection: d.FollowUps}
-	sections := slices.Sorted(maps.Keys(d.Items))
-	for _, section := range ShortTermSections {
-		sections = slices.DeleteFunc(sections, func(s string) bool {
-			if SameSection(s, section) {
-				items(section, "items."+s, d.Items[s])
-				return true
-			}
-			return false
-		})
-		if section == TemporaryFacts {
-			items(section, "facts", d.Facts)
-		}
-		for i, t := range tasks[section] {
+	tasks := func(section, name string, tasks []DraftTask) {
+		for i, t := range tasks {
 			p, err := t.toEntry(section)
-			add(map[string]string{tasksSection: "tasks", followUpsSection: "follow_ups"}[section], i, t.Visibility, p, err)
-		}
-		for i, l := range d.Links {
-			if section == RelatedLinks {
-				p, err := l.toEntry(section)
-				add("links", i, l.Visibility, p, err)
-			}
+			add(name, i, t.Visibility, p, err)
 		}
 	}
-	for _, s := range sections {
-		if name := OneLine(s); name == "" {
-			failed = errors.Join(failed, errors.New("items: section name is empty"))
-		} else {
-			items(name, "items."+name, d.Items[s])
+	for _, s := range slices.Sorted(maps.Keys(d.Items)) {
+		section, name := OneLine(s), "items."+OneLine(s)
+		if i := slices.IndexFunc(ShortTermSections, func(known string) bool { return SameSection(known, section) }); i >= 0 {
+			section, name = ShortTermSections[i], "items."+s
+		} else if section == "" {
+			return nil, errors.New("items: section name is empty")
 		}
+		items(section, name, d.Items[s])
 	}
+	items(TemporaryFacts, "facts", d.Facts)
+	tasks(tasksSection, "tasks", d.Tasks)
+	tasks(followUpsSection, "follow_ups", d.FollowUps)
+	for i, l := range d.Links {
+		p, err := l.toEntry(RelatedLinks)
+		add("links", i, l.Visibility, p, err)
+	}
+	order := func(p DraftEntry) int {
+		if i := slices.Index(ShortTermSections, p.Section); i >= 0 {
+			return i
+		}
+		return len(ShortTermSections)
+	}
+	slices.SortStableFunc(list, func(a, b DraftEntry) int { return order(a) - order(b) })
 	return list, failed
 }
 

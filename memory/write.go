@@ -232,18 +232,11 @@ func WriteForms(text string, item bool) []string {
 // and white space at its end. Text of one line has no white space at its start
 // either.
 func TrimText(text string) string {
-	text = unixLines(text)
-	text = strings.TrimRight(text, " \t\n")
-	for {
-		line, rest, more := strings.Cut(text, "\n")
-		if !more {
-			return strings.TrimSpace(text)
-		}
-		if strings.TrimSpace(line) != "" {
-			return text
-		}
-		text = rest
+	lines := trimBlank(strings.Split(strings.TrimRight(unixLines(text), " \t\n"), "\n"))
+	if len(lines) == 1 {
+		return strings.TrimSpace(lines[0])
 	}
+	return strings.Join(lines, "\n")
 }
 
 // DatedForms returns ways to write client-supplied text as one list item with a title
