@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -91,46 +90,16 @@ func TestHostName(t *testing.T) {
 	}
 }
 
-// A claimDisk holds one file and implements its writer.
-type claimDisk struct {
-	data    []byte // nil for none
-	changes []vault.Change
-	between func() // called before the change is made
-	err     error
-}
+// brokenDisk fails to read.
+type brokenDisk struct{ err error }
 
-func (s *claimDisk) Read(path string) (vault.File, error) {
-	switch {
-	case s.err != nil:
-		return vault.File{}, s.err
-	case s.data == nil:
-		return vault.File{}, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
-	}
-	return vault.File{Path: path, Data: s.data}, nil
-}
-
-func (s *claimDisk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
-	if s.between != nil {
-		s.between()
-	}
-	var old *vault.File
-	if s.data != nil {
-		old = &vault.File{Path: c.Path, Data: s.data}
-	}
-	data, err := c.Edit(old)
-	if err != nil || data == nil {
-		return vault.Written{}, err
-	}
-	s.changes = append(s.changes, c)
-	s.data = data
-	return vault.Written{Changed: true}, nil
-}
+func (d brokenDisk) Read(string) (vault.File, error) { return vault.File{}, d.err }
 
 func TestHostClaims(t *testing.T) {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	var s claimDisk
+	tr := newTree(nil)
 	machine := func(name string) *Host {
-		return &Host{Name: name, Disk: &s, Writer: &s, Now: func() time.Time { return now }}
+		return &Host{Name: name, Disk: tr, Writer: tr, Now: func() time.Time { return now }}
 	}
 	passive := func(err error) string {
 		if e, ok := errors.AsType[*PassiveError](err); ok {
@@ -139,16 +108,16 @@ func TestHostClaims(t *testing.T) {
 		return fmt.Sprint(err)
 	}
 	desk, laptop := machine("desk"), machine("laptop")
-	if d, err := desk.Duty(); err != nil || !d.Active || s.data != nil {
-		t.Fatalf("before anybody has anything to do: %+v, %v; %s", d, err, s.data)
+	if d, err := desk.Duty(); err != nil || !d.Active || len(tr.files) > 0 {
+		t.Fatalf("before anybody has anything to do: %+v, %v; %s", d, err, tr)
 	}
 	for range 3 {
 		if err := desk.Claim(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(s.changes) != 1 || s.changes[0].Path != ClaimPath || s.changes[0].Requested {
-		t.Errorf("changes: %+v", s.changes)
+	if len(tr.writes) != 1 || tr.writes[0].Path != ClaimPath || tr.writes[0].Requested {
+		t.Errorf("changes: %+v", tr.writes)
 	}
 	if got := passive(laptop.Claim(t.Context(), true)); got != "desk" {
 		t.Errorf("the other one: %s", got)
@@ -161,11 +130,15 @@ func TestHostClaims(t *testing.T) {
 		t.Errorf("when it comes back: %s", got)
 	}
 
-	s = claimDisk{between: func() { s.data = Claim{"laptop", "2026-04-14"}.Source() }}
-	if got := passive(desk.Claim(t.Context(), false)); got != "laptop" || len(s.changes) > 0 {
-		t.Errorf("when another one is quicker: %s, %+v", got, s.changes)
+	tr.files, tr.writes = map[string]string{}, nil
+	tr.before = func(vault.Change) error {
+		tr.files[ClaimPath] = string(Claim{"laptop", "2026-04-14"}.Source())
+		return nil
 	}
-	s = claimDisk{err: vault.ErrRoot}
+	if got := passive(desk.Claim(t.Context(), false)); got != "laptop" || len(tr.writes) > 0 {
+		t.Errorf("when another one is quicker: %s, %+v", got, tr.writes)
+	}
+	desk.Disk = brokenDisk{vault.ErrRoot}
 	if err := desk.Claim(t.Context(), false); !errors.Is(err, vault.ErrRoot) {
 		t.Errorf("when it cannot be known: %v", err)
 	}
