@@ -1,9 +1,7 @@
 package index
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -53,39 +51,30 @@ func Covered(hits []Hit, min float64) []Hit {
 	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min && !h.Close })
 }
 
-// A coverWeights contains the weights of the terms in the coverage; nil until they are
-// computed.
+// A coverWeights contains the weights of the terms of the query in the coverage; nil until
+// they are computed.
 type coverWeights struct {
-	weights map[string]float64
+	weights []float64
 	sum     float64
 }
 
-func (s *search) computeCover(k entryKey, doc *memory.Document, e *memory.Entry) float64 {
+// computeCover returns the coverage of the query by an entry, which has the given terms.
+func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) float64 {
 	if s.cover.weights == nil {
 		s.weighTerms()
 	}
-	left := maps.Clone(s.cover.weights)
 	sum := 0.0
-	add := func(term string) {
-		sum += left[term]
-		delete(left, term)
-	}
-	head := strings.Join(headingsOf(doc, e), "\n")
-	shortHead, text := excerptOf(head, s.words.terms, s.idfs), excerptOf(e.Text, s.words.terms, s.idfs)
-	s.analyzer.eachToken(shortHead+"\n"+text, func(t token) { add(t.term) })
-	if len(shortHead) < len(head) || len(text) < len(e.Text) {
-		has := make(map[string]bool)
-		s.addTerms(k, has)
-		for _, t := range s.words.terms {
-			if has[t.term] {
-				add(t.term)
-			}
+	for i, weight := range s.cover.weights {
+		t := &s.words.terms[i]
+		covered := has[t.term]
+		switch {
+		case t.period != nil:
+			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.variant)
+		case t.isType:
+			covered = e.Type == t.term
 		}
-	}
-	add(e.Type)
-	for i := range s.dates.periods {
-		if n := &s.dates.periods[i]; n.contains(s.entryAt(k).time) && !s.copied(k.variant) {
-			add(n.term)
+		if covered {
+			sum += weight
 		}
 	}
 	few := coverFew
@@ -107,30 +96,28 @@ func (s *search) weighTerms() {
 			firsts[r[0]], lasts[r[1]] = true, true
 		}
 	}
-	s.cover.weights = make(map[string]float64, len(s.words.terms))
-	for _, n := range s.dates.periods {
-		if n.last < s.query.AsOf.UnixNano() { // messages often mention the present day
-			s.cover.weights[n.term] = 1
-			s.cover.sum++
-		}
-	}
-	for i, t := range s.words.terms[:len(s.words.terms)-len(s.dates.periods)] {
-		if t.isType {
+	s.cover.weights = make([]float64, len(s.words.terms))
+	for i, t := range s.words.terms {
+		w := t.weight * min(1, s.idfs[i]/most)
+		r := []rune(t.term)
+		switch {
+		case t.isType:
 			if s.asksDecision && t.term == decision {
-				s.cover.weights[decision] = 1
+				s.cover.weights[i] = 1
 			}
 			continue
-		}
-		w := t.weight * min(1, s.idfs[i]/most)
-		if r := []rune(t.term); classOf(r[0]) == classCJK {
-			if len(r) == 1 || s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]]) {
-				continue // a single character occurs in half of all words
+		case t.period != nil:
+			w = 1
+			if t.period.last >= s.query.AsOf.UnixNano() { // messages often mention the present day
+				w = 0
 			}
-		}
-		if isRoutine(t.term) {
+		case t.person, classOf(r[0]) == classCJK && (len(r) == 1 || // a single character occurs in half of all words
+			s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]])):
+			w = 0
+		case isRoutine(t.term):
 			w *= coverRoutine
 		}
-		s.cover.weights[t.term] += w
+		s.cover.weights[i] = w
 		s.cover.sum += w
 	}
 }

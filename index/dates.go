@@ -78,53 +78,33 @@ func (s *search) withoutDates() string {
 	return text
 }
 
-// scoreDates adds the score of each named period, like that of a word, to the entries
-// of the period.
-func (s *search) scoreDates() {
-	if s.err != nil {
-		return
+// addPeriods adds each named period to the terms of the query.
+func (s *search) addPeriods() {
+	for i := range s.dates.periods {
+		n := &s.dates.periods[i]
+		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: tuning.named, period: n})
 	}
-	norms := s.fileNorms()
-	for _, n := range s.dates.periods {
-		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: tuning.named})
-		i, entries := len(s.words.terms)-1, 0
-		s.list = s.list[:0]
-		var found []int32
-		for number, v := range s.table.variants.all() {
-			r := s.table.spans.at(number)
-			if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
+}
+
+// readPeriod makes postings of the entries of a period, and returns their number.
+func (s *search) readPeriod(n *namedPeriod) (df int) {
+	for number, v := range s.table.variants.all() {
+		r := s.table.spans.at(number)
+		if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
+			continue
+		}
+		for e := range v.entries {
+			if !n.contains(v.entries[e].time) {
 				continue
 			}
-			before := len(s.list)
-			for e := range v.entries {
-				if !n.contains(v.entries[e].time) {
-					continue
-				}
-				nth, slot := slotOf(e)
-				if k := len(s.list) - 1; k < before || s.list[k].nth != uint32(nth) {
-					s.list = append(s.list, termPosting{block: v.blocks[nth], nth: uint32(nth), acc: s.accumulatorOf(number)})
-				}
-				s.list[len(s.list)-1].set(slot, levelOnce)
-				entries++
-			}
-			if len(s.list) > before {
-				found = append(found, s.list[before].acc)
-			}
-		}
-		s.idfs, s.absent = append(s.idfs, idf(s.readable.entries, entries)), append(s.absent, len(s.list) == 0)
-		for k := range s.list {
-			if a := &s.accs[s.list[k].acc]; !a.out {
-				s.addPosting(a, &s.list[k], i, tuning.named*s.idfs[i]*a.weight)
-			}
-		}
-		for _, k := range found {
-			a := &s.accs[k]
-			a.tf = 0
-			if !a.out {
-				a.score += tuning.named * idf(s.readable.files, len(found)) * a.weight * norms.saturate(1, a.length)
-			}
+			nth, slot := slotOf(e)
+			p := termPosting{block: v.blocks[nth], nth: uint32(nth), acc: s.touch(number)}
+			p.set(slot, levelOnce)
+			s.list = append(s.list, p)
+			df++
 		}
 	}
+	return df
 }
 
 func (s *search) dateFactor(variant uint32, e *entry) float64 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,13 +45,7 @@ func (s *search) buildHits(res *Result) {
 		case t != noTime && t != e.Time.UnixNano(): // see [file.setWritten]
 			h.Time = time.Unix(0, t)
 		}
-		has := make(map[string]bool, len(s.words.terms))
-		text := excerptOf(e.Text, s.words.terms, s.idfs)
-		h.Snippet, h.Highlights, h.Language = s.analyzer.buildSnippet(text, s.words.terms, has)
-		if len(text) < len(e.Text) {
-			s.addTerms(c.entryKey, has)
-		}
-		h.Missing, h.Partial = s.compareWords(c.entryKey, &h, has)
+		s.describeHit(c, &h)
 		for _, o := range f.others[s.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break
@@ -62,10 +57,6 @@ func (s *search) buildHits(res *Result) {
 		if next, ok := s.findSuccessor(c.entryKey); ok {
 			h.Successor = s.refTo(next)
 		}
-		if s.query.Cover {
-			h.Cover = s.computeCover(c.entryKey, doc, e)
-			h.Close = s.isClose(c)
-		}
 		if s.query.Explain {
 			why := s.explainScore(c)
 			h.Why = &why
@@ -73,6 +64,24 @@ func (s *search) buildHits(res *Result) {
 		res.Hits = append(res.Hits, h)
 	}
 	res.Corrected = s.corrections(res.Hits)
+}
+
+// describeHit sets the fields that compare a hit with the words of the query.
+func (s *search) describeHit(c candidate, h *Hit) {
+	e := h.Entry
+	has := make(map[string]bool, len(s.words.terms))
+	text := excerptOf(e.Text, s.words.terms, s.idfs)
+	h.Snippet, h.Highlights, h.Language = s.analyzer.buildSnippet(text, s.words.terms, has)
+	head := strings.Join(append(slices.Concat(headingsOf(h.Doc, e), e.Tags), e.Title, h.Language), "\n")
+	short := excerptOf(head, s.words.terms, s.idfs)
+	s.analyzer.eachToken(short, func(t token) { has[t.term] = true })
+	if len(text) < len(e.Text) || len(short) < len(head) {
+		s.addTerms(c.entryKey, has)
+	}
+	h.Missing, h.Partial = s.compareWords(head+"\n"+e.Text, has)
+	if s.query.Cover {
+		h.Cover, h.Close = s.computeCover(c.entryKey, e, has), s.isClose(c)
+	}
 }
 
 const maxAlso = 10 // references in Hit.AlsoAt

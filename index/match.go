@@ -147,7 +147,7 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 	}
 	cells := s.cells[a.first : a.first+a.n]
 	c := &cells[e]
-	if c.own == 0 || c.marks&markOut != 0 || c.hits == 0 && !sections ||
+	if c.own == 0 || c.marks&markOut != 0 || c.marks&markOwn == 0 && !sections ||
 		a.checkEach && !s.filter.passesRecord(&s.table.variantAt(a.variant).entries[e]) {
 		return candidate{}, false
 	}
@@ -216,7 +216,7 @@ func (s *search) variantBound(a *acc) (score float64, candidates int) {
 		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file), int(a.pass)
 	case s.query.Mode == Overlap && !s.query.All:
 		r := s.table.spans.at(a.variant)
-		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.hits), len(s.words.terms))
+		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.words), len(s.words.terms))
 		return score + math.Abs(score)*(rounding-1), int(a.full)
 	}
 	return math.Inf(1), 0
@@ -228,7 +228,7 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 	case q.Mode == Overlap:
 		hits := 0
 		if a, cells := s.cellOf(c); a != nil {
-			hits = int(cells[c.entry].hits)
+			hits = int(cells[c.entry].words)
 		}
 		return overlapScore(q, s.weightOf(c.variant), e.time, s.table.variantAt(c.variant).important.at(int(c.entry)), hits,
 			len(s.words.terms))

@@ -17,8 +17,11 @@ type scores struct {
 	cells []cell
 	list  []termPosting // of the current term
 
-	norms     norms // of entries
-	contained containedWords
+	norms   norms   // of entries
+	touched []int32 // accs with the current term
+	wanted  uint8   // whole words of the query
+	nth     uint8   // number of the current one, from 1
+	withAll int     // entries that contain all of them and pass the filter
 
 	idfs   []float64            // by term: among the entries
 	absent []bool               // by term: nothing readable contains it
@@ -47,25 +50,26 @@ type acc struct {
 	full      uint32  // number of those with a term in the entry itself
 	best      float32 // highest own score
 	tf        uint32  // frequency of the current term, in tenths, plus one
-	hits      uint8   // maximum number of terms in an entry
+	words     uint8   // maximum of its entries
 	out       bool    // does not pass the filter, and only affects the statistics
 	checkEach bool    // the record of each entry must be evaluated
 	onPage    bool    // the page groups by file and has a hit of the variant
 }
 
-// A cell holds the own score of one entry, the number of query terms in it,
-// its marks, and the end of its dup.
+// A cell holds the data of the query terms for one entry.
 type cell struct {
-	own   float32
-	hits  uint8
+	own   float32 // own score
+	dup   uint16  // end of the dup
+	words uint8   // number of whole words of the query that it contains
+	last  uint8   // number of the last one
 	marks uint8
-	dup   uint16
 }
 
 // Marks of a cell.
 const (
 	markOut      uint8 = 1 << iota // the postings of the filter exclude the entry
 	markQuestion                   // the entry ends with a question
+	markOwn                        // a term is in the entry itself, not only in a heading above
 )
 
 // spare holds the memory of a completed search. Its capacity is one, because it can be
@@ -88,11 +92,11 @@ func (s *scores) release() {
 	}
 }
 
-// reset prepares the memory for the given numbers of variants and blocks.
-func (s *scores) reset(variants, blocks int) {
+// reset prepares the memory for the given number of variants.
+func (s *scores) reset(variants int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
 	s.idfs, s.absent, s.terms = s.idfs[:0], s.absent[:0], nil
-	s.contained.reset(blocks)
+	s.wanted, s.nth, s.withAll = 0, 0, 0
 	s.at = zeros(s.at, variants)
 }
 
@@ -147,44 +151,29 @@ func (s *search) scoreTerms() {
 	if s.query.Explain && s.query.Mode == Relevance {
 		s.terms = make(map[termOf]TermScore)
 	}
+	for _, t := range s.words.terms {
+		if t.whole {
+			s.wanted++
+		}
+	}
 	s.norms = norms{tuning.k1, tuning.b, max(1, s.readable.length/float64(max(s.readable.entries, 1)))}
 	files := s.fileNorms()
-	var touched []int32
 	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
 		s.err = s.ctx.Err()
 		if s.err != nil {
 			return
 		}
 		t := s.words.terms[i]
-		s.list, touched = s.list[:0], touched[:0]
+		s.list, s.touched = s.list[:0], s.touched[:0]
 		df := 0
-		kind := kindWord
-		if t.isType {
-			kind = kindType
+		if t.period != nil {
+			df = s.readPeriod(t.period)
+		} else {
+			df = s.readTerm(t)
 		}
-		s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
-			if t.person && s.at[r.variant] == 0 {
-				return
-			}
-			n := s.accumulatorOf(r.variant)
-			if a := &s.accs[n]; a.tf == 0 {
-				a.tf = 1 // only a mark: each level adds more
-				touched = append(touched, n)
-			}
-			s.list = append(s.list, termPosting{v, block, r.nth, n})
-			if r.nth == 0 {
-				v = v.without(0) // the head is not an entry
-			}
-			df += v.count()
-			if t.whole || t.instead {
-				if s.query.Mode == Overlap {
-					v &^= v.sections() * 7
-				}
-				s.contained.addWord(block, v)
-			}
-		})
 		switch {
 		case s.err != nil:
+			return
 		case t.prefix != "":
 			s.expandPrefix(i, df)
 		case len(s.list) == 0:
@@ -193,35 +182,68 @@ func (s *search) scoreTerms() {
 		if s.err != nil {
 			return
 		}
-		if (t.whole || t.instead) && (i+1 == len(s.words.terms) || !s.words.terms[i+1].instead) {
-			s.contained.endWord()
+		if t.whole {
+			s.nth++
 		}
 		s.absent = append(s.absent, len(s.list) == 0)
 		rarity := idf(s.readable.entries, min(max(df, t.minDF), s.readable.entries))
 		s.idfs = append(s.idfs, rarity)
-		rarityOfFiles := idf(s.readable.files, min(max(len(touched), t.minDF), s.readable.files))
+		rarityOfFiles := idf(s.readable.files, min(max(len(s.touched), t.minDF), s.readable.files))
 		switch {
 		case t.person:
 			rarity, rarityOfFiles = tuning.person, tuning.person
 		case t.maxIdf > 0:
 			rarity, rarityOfFiles = min(rarity, t.maxIdf), min(rarityOfFiles, t.maxIdf)
 		}
-		weight := t.weight * rarity
 		for k := range s.list {
 			f := &s.list[k]
-			if a := &s.accs[f.acc]; !a.out && weight > 0 {
-				s.addPosting(a, f, i, weight*a.weight)
+			if a := &s.accs[f.acc]; !a.out {
+				s.addPosting(a, f, i, t.weight*rarity*a.weight)
 			}
 		}
-		weight = t.weight * rarityOfFiles
-		for _, n := range touched {
+		for _, n := range s.touched {
 			a := &s.accs[n]
 			if !a.out {
-				a.score += weight * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
+				a.score += t.weight * rarityOfFiles * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
 			}
 			a.tf = 0
 		}
 	}
+}
+
+// readTerm reads the postings of a term. It returns the number of entries with the term.
+func (s *search) readTerm(t qterm) (df int) {
+	kind := kindWord
+	if t.isType {
+		kind = kindType
+	}
+	s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
+		if t.person && s.at[r.variant] == 0 {
+			return
+		}
+		s.list = append(s.list, termPosting{v, block, r.nth, s.touch(r.variant)})
+		if r.nth == 0 {
+			v = v.without(0) // the head is not an entry
+		}
+		df += v.count()
+	})
+	return df
+}
+
+// touch returns the index of the accumulator of a variant with the current term.
+func (s *search) touch(variant uint32) int32 {
+	n := s.accumulatorOf(variant)
+	if a := &s.accs[n]; a.tf == 0 {
+		a.tf = 1 // only a mark: each level adds more
+		s.touched = append(s.touched, n)
+	}
+	return n
+}
+
+// passesSlot reports whether the entry in a slot of a posting passes the filter.
+func (s *search) passesSlot(a *acc, f *termPosting, slot int) bool {
+	return (s.filter.set == nil || s.filter.set.hasSlot(f.block, slot)) &&
+		(!a.checkEach || s.filter.passesRecord(&s.table.variantAt(a.variant).entries[entryOfSlot(int(f.nth), slot)]))
 }
 
 func (s *search) fileNorms() norms {
@@ -229,7 +251,7 @@ func (s *search) fileNorms() norms {
 }
 
 func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
-	l := s.table.leaves.at(f.block)
+	l, t := s.table.leaves.at(f.block), &s.words.terms[i]
 	first := int(a.first) + entryOfSlot(int(f.nth), 0)
 	for v := f.slots; v != 0; {
 		slot, lv := v.next()
@@ -245,7 +267,18 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 		a.tf += uint32(levelTenths[lv])
 		score := weight * s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
 		c := &s.cells[first+slot]
-		if c.own == 0 && s.words.terms[i].person {
+		if c.own == 0 && t.person {
+			continue
+		}
+		if (t.whole || t.instead) && c.last != s.nth && (lv > levelSection || s.query.Mode != Overlap) {
+			c.last = s.nth
+			c.words++
+			a.words = max(a.words, c.words)
+			if c.words == s.wanted && s.passesSlot(a, f, slot) {
+				s.withAll++
+			}
+		}
+		if weight == 0 {
 			continue
 		}
 		if c.own == 0 {
@@ -264,15 +297,14 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 		}
 		c.own += float32(score)
 		a.best = max(a.best, c.own)
-		if lv > levelSection {
-			if c.hits == 0 && c.marks&markOut == 0 {
+		if lv > levelSection && c.marks&markOwn == 0 {
+			c.marks |= markOwn
+			if c.marks&markOut == 0 {
 				a.full++
 			}
-			c.hits = max(c.hits, c.hits+1) // does not overflow
-			a.hits = max(a.hits, c.hits)
 		}
 		if s.terms != nil {
-			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight,
+			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: t.term, Idf: weight,
 				Tf: float64(levelTenths[lv]) / 10, Score: score}
 		}
 	}

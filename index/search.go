@@ -71,8 +71,8 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.prepareFilter(excluded.terms)
 	s.keepRarest()
 	s.readPerson()
+	s.addPeriods()
 	s.scoreTerms()
-	s.scoreDates()
 	s.applyPhrases(excluded.phrases)
 	s.rankMeaning(excluded.phrases)
 	s.buildHits(&res)
@@ -183,7 +183,7 @@ func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *pos
 		r.length += float64(part.length)
 		r.filelen += float64(part.filelen)
 	}
-	s.scores.reset(int(t.variants.length), int(t.blocks.length))
+	s.scores.reset(int(t.variants.length))
 	return s
 }
 

@@ -44,6 +44,8 @@ type qterm struct {
 	person   bool   // a pronoun, which counts only in entries with other terms
 	isType   bool   // the type of an entry, not a word
 
+	period *namedPeriod // no word, but the entries of a period
+
 	maxIdf float64 // upper bound of the idf, if not 0
 	minDF  int     // lower bound of the number of entries and files with it
 }
@@ -73,6 +75,9 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 		w.terms = w.terms[:min(len(w.terms), maxTerms)]
 		a.eachToken(text[:end], func(t token) { w.addToken(text, t, false) })
 		w.finishList()
+		for i := range w.terms {
+			w.terms[i].whole = true
+		}
 		return w
 	}
 	var stops []qterm
