@@ -10,8 +10,9 @@ import (
 // snippetLength bounds the code points of an entry in a snippet.
 const snippetLength = 240
 
-// A match is a term of the query in a text.
+// A match is a term of the query in a line.
 type match struct {
+	line       int
 	start, end int // bytes
 	weight     float64
 	term       string
@@ -119,47 +120,63 @@ var listMarker = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 // snippetOfLines returns the successive lines that show the most of the query, with
 // their matches.
 func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has map[string]bool) (string, [][2]int) {
-	found := make([][]match, len(lines))
+	var found []match
 	for i, line := range lines {
+		var inLine []match
 		a.eachToken(line, func(t token) {
 			if w, ok := weight[t.term]; ok {
 				has[t.term] = true
-				found[i] = append(found[i], match{t.start, t.end, w, t.term})
+				inLine = append(inLine, match{i, t.start, t.end, w, t.term})
 			}
 		})
-		lines[i], found[i] = cutText(line, found[i], weight)
+		lines[i], inLine = cutText(line, inLine)
+		found = append(found, inLine...)
 	}
-	best, at, last := 0.0, 0, 0
-	for i := range lines {
-		if len(found[i]) == 0 || len(lines) <= snippetLines {
-			continue
-		}
-		sum, end := 0.0, i
-		seen := make(map[string]bool)
-		for k := i; k < min(i+snippetLines, len(lines)); k++ {
-			for _, m := range found[k] {
-				if !seen[m.term] {
-					seen[m.term], end = true, k
-					sum += m.weight
-				}
-			}
-		}
-		if sum > best {
-			best, at, last = sum, i, end
-		}
-	}
-	at -= (snippetLines - 1 - (last - at)) / 2 // the matches are in the middle
+	first, last := bestWindow(found, func(first, m match) bool { return m.line < first.line+snippetLines })
+	at := first.line - (snippetLines-1-(last.line-first.line))/2 // the matches are in the middle
 	at = max(0, min(at, len(lines)-snippetLines))
-	lines, found = lines[at:min(at+snippetLines, len(lines))], found[at:]
+	lines = lines[at:min(at+snippetLines, len(lines))]
 	var marks [][2]int
 	runes := 0 // before the line
 	for i, line := range lines {
-		for _, m := range found[i] {
-			marks = addMark(marks, runes, line, m)
+		for _, m := range found {
+			if m.line == at+i {
+				marks = addMark(marks, runes, line, m)
+			}
 		}
 		runes += utf8.RuneCountInString(line) + 1 // with the line break
 	}
 	return strings.Join(lines, "\n"), marks
+}
+
+// maxWindows bounds the windows that are compared: in a text with many matches, an
+// early window suffices.
+const maxWindows = 1001
+
+// bestWindow returns the first and the last match of the window that contains the highest
+// weight of distinct terms. A window consists of a match and those that fit behind it.
+func bestWindow(found []match, fits func(first, m match) bool) (first, last match) {
+	seen := make(map[string]int) // last window with the term, plus one
+	best, next := 0.0, 0         // next follows the last window
+	for i := range found[:min(len(found), maxWindows)] {
+		before := next
+		for next = max(next, i); next < len(found) && fits(found[i], found[next]); next++ {
+		}
+		if i > 0 && next == before {
+			continue // a part of the last window
+		}
+		sum, end := 0.0, i
+		for k := i; k < next; k++ {
+			if m := &found[k]; seen[m.term] != i+1 {
+				seen[m.term], end = i+1, k
+				sum += m.weight
+			}
+		}
+		if sum > best {
+			best, first, last = sum, found[i], found[end]
+		}
+	}
+	return first, last
 }
 
 // addMark adds the range of a match in a text, which begins after a number of code
@@ -177,14 +194,19 @@ func addMark(marks [][2]int, before int, text string, m match) [][2]int {
 
 // cutText returns the section of a line that shows the most of the query, with its
 // matches.
-func cutText(text string, found []match, weight map[string]float64) (section string, shown []match) {
-	at := 0
+func cutText(text string, found []match) (section string, shown []match) {
+	at, end := 0, len(text)
 	if utf8.RuneCountInString(text) > snippetLength {
-		at = retreat(text, startOfBest(text, found, len(weight)), snippetLength/8)
-	}
-	end := advance(text, at)
-	if rest := utf8.RuneCountInString(text[at:end]); rest < snippetLength && at > 0 {
-		at = retreat(text, at, snippetLength-rest)
+		start, limit := -1, 0 // of the last window
+		first, _ := bestWindow(found, func(first, m match) bool {
+			if first.start != start {
+				start, limit = first.start, advance(text, first.start, snippetLength*4/5)
+			}
+			return m.end <= limit
+		})
+		at = retreat(text, first.start, snippetLength/8)
+		end = advance(text, at, snippetLength)
+		at = retreat(text, at, snippetLength-utf8.RuneCountInString(text[at:end]))
 	}
 	prefix, suffix := "", ""
 	if at > 0 {
@@ -202,46 +224,12 @@ func cutText(text string, found []match, weight map[string]float64) (section str
 	return prefix + text[at:end] + suffix, shown
 }
 
-// startOfBest returns the start of the first match from which a window contains the
-// highest weight of distinct terms. The query has the given number of terms.
-func startOfBest(text string, found []match, terms int) (at int) {
-	seen := make(map[string]int, terms) // last window with the term, plus one
-	best := 0.0
-	for i := range found[:min(len(found), maxWindows)] {
-		start := found[i].start
-		window, _ := FirstRunes(text[start:], snippetLength*4/5)
-		limit := cutAtSpace(text, start, start+len(window))
-		sum, n := 0.0, 0
-		for k := i; k < len(found) && found[k].end <= limit && n < terms; k++ {
-			if t := found[k].term; seen[t] != i+1 {
-				seen[t] = i + 1
-				sum += found[k].weight
-				n++
-			}
-		}
-		if sum > best {
-			best, at = sum, found[i].start
-		}
-	}
-	return at
-}
-
-// maxWindows bounds the windows that are compared: in a text with many matches, an
-// early window suffices.
-const maxWindows = 1001
-
-// advance returns the byte offset one snippet after at. If a word ends shortly
-// before, advance returns its end, to avoid cutting a word.
-func advance(s string, at int) int {
-	section, _ := FirstRunes(s[at:], snippetLength)
-	return cutAtSpace(s, at, at+len(section))
-}
-
-// cutAtSpace returns end, or the last space in the last quarter of the range, if
-// the text continues.
-func cutAtSpace(s string, at, end int) int {
-	if end < len(s) {
-		from := at + (end-at)*3/4 + 1
+// advance returns the byte offset n code points after at, or the last space in the last
+// quarter before it, to avoid cutting a word.
+func advance(s string, at, n int) int {
+	section, cut := FirstRunes(s[at:], n)
+	end := at + len(section)
+	if from := at + len(section)*3/4 + 1; cut {
 		if i := strings.LastIndexByte(s[min(from, end):end], ' '); i >= 0 {
 			return from + i
 		}
@@ -249,18 +237,15 @@ func cutAtSpace(s string, at, end int) int {
 	return end
 }
 
-// retreat returns the byte offset n code points before at, or the start of the
-// first word in between.
+// retreat returns the byte offset n code points before at, or the start of the first
+// word in between.
 func retreat(s string, at, n int) int {
 	start := at
-	for range n {
-		if start == 0 {
-			return 0
-		}
+	for ; n > 0 && start > 0; n-- {
 		_, size := utf8.DecodeLastRuneInString(s[:start])
 		start -= size
 	}
-	if i := strings.IndexByte(s[start:at], ' '); i >= 0 {
+	if i := strings.IndexByte(s[start:at], ' '); i >= 0 && start > 0 {
 		return start + i + 1
 	}
 	return start
