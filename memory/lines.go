@@ -216,4 +216,4 @@ func runLen[T string | []byte](b T, c byte) int {
 }
 
 // unixLines returns a text with LF line endings.
-func unixLines(s string) string { return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s) }
+var unixLines = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace

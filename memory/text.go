@@ -24,8 +24,15 @@ func Fold(s string) string {
 			s = norm.NFKC.String(low)
 		}
 	}
-	s = strings.ToLower(s)
-	return strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " ")
+	var b strings.Builder
+	b.Grow(len(s))
+	for word := range strings.FieldsSeq(strings.ToLower(s)) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }
 
 // stripEmphasis removes emphasis and strike-through markers: runs that open before a
@@ -42,9 +49,12 @@ func stripEmphasis(s string) string {
 	var open [len(markers)][]run
 	var drop []run
 	for i, n := 0, 0; i < len(s); i += n {
+		if n = 1; s[i] != '*' && s[i] != '_' && s[i] != '~' {
+			continue
+		}
 		kind := strings.IndexByte(markers, s[i])
 		n = runLen(s[i:], s[i])
-		if kind < 0 || s[i] == '~' && n < 2 {
+		if s[i] == '~' && n < 2 {
 			continue
 		}
 		opens, closes := emphasisFlanks(s, i, i+n)
