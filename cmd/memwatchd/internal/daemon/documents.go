@@ -112,11 +112,15 @@ type cachedDocument struct {
 // Load returns the current version of a file, or its last one. A file of which
 // no version is known counts as missing.
 func (d *documents) Load(path string) (*memory.Document, error) {
-	stamp, err := d.files.Stat(path)
 	k, known := d.lookUp(path)
+	var err error
 	// What a conflict copy adds depends on another file, too.
-	if _, copied := memory.CopyOf(path); err == nil && known && k.stamp == stamp && !copied {
-		return k.doc, nil
+	if _, copied := memory.CopyOf(path); known && !copied {
+		var stamp memory.Stamp
+		stamp, err = d.files.Stat(path)
+		if err == nil && k.stamp == stamp {
+			return k.doc, nil
+		}
 	}
 	d.mu.Lock()
 	forgotten := d.invalidations

@@ -10,7 +10,7 @@ import (
 // garbage that collecting it in a small heap would take a third of the time.
 // GOGC takes precedence.
 const (
-	gcPercentIdle     = 40
+	gcPercentIdle     = 80
 	gcPercentBuilding = 120
 )
 
