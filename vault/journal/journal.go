@@ -130,6 +130,15 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	if err == nil && r.ID != id {
 		err = errors.New("file name and id differ")
 	}
+	if n := len(j.records) - 1; n >= 0 && j.records[n].ID == id {
+		// The power failed, and the log restored the file under its old name.
+		if err != nil {
+			os.Remove(filepath.Join(j.Dir, name))
+			return
+		}
+		os.Remove(j.recordPath(j.records[n]))
+		j.records = j.records[:n]
+	}
 	if err != nil {
 		j.problems = append(j.problems, name+": "+errorText(err))
 		return

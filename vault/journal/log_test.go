@@ -53,6 +53,21 @@ func TestPowerFailure(t *testing.T) {
 			}
 		}
 	}
+	// The disk has the new name of a complete record, with or without its content.
+	for _, kept := range []bool{false, true} {
+		lost, name := t.TempDir(), changes[0].ID+doneSuffix
+		must(t, os.WriteFile(filepath.Join(lost, logName), log[:ends[0]], 0o600))
+		var text []byte
+		if kept {
+			text, err = os.ReadFile(filepath.Join(dir, name))
+			must(t, err)
+		}
+		must(t, os.WriteFile(filepath.Join(lost, name), text, 0o600))
+		again, err := Open(lost, 0)
+		if err != nil || len(again.Problems()) > 0 || len(again.records) != 1 || (len(again.Pending()) == 0) != kept {
+			t.Errorf("kept %t: %v, %v, %+v", kept, err, again.Problems(), again.records)
+		}
+	}
 	again, err := Open(dir, 0)
 	if err != nil || len(again.Pending()) != 1 || len(again.List(time.Time{}, "", 0)) != 1 {
 		t.Errorf("%v, %v", again.Pending(), err)
