@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -96,10 +97,19 @@ func TestLinksAndOddFiles(t *testing.T) {
 	if err := os.Rename(socket.Path, filepath.Join(root, "2026-02-04/socket.md")); err != nil {
 		t.Logf("no socket in the memory: %v", err) // another file system
 	}
+	testkit.WriteFile(t, filepath.Join(root, "sparse.md"), "")
+	testkit.Must(t, os.Truncate(filepath.Join(root, "sparse.md"), 4<<20+1))
 	g := startTarget(t, root, publicDays)
 	g.checkCanary(t)
 	c := g.dial("s")
-	owner := object{"subject": "owner", "context": "private"}
+	list := g.mustSend(t, c, "check", ownerInPrivate)
+	for path, reason := range map[string]string{"self.md": "symbolic link", "2026-02-04/fifo.md": "not a regular file",
+		"2026-02-04/dir.md": "directory", "sparse.md": "too large"} {
+		if !regexp.MustCompile(`"path":"` + path + `","reason":"[^"]*` + reason).MatchString(list) {
+			t.Errorf("%s is not listed as %s: %s", path, reason, list)
+		}
+	}
+	owner := ownerInPrivate
 	for _, path := range []string{
 		"2026-02-04/absolute.md", "2026-02-04/relative.md", "2026-02-05/s.md", "memory/s.md", "loop/MEMORY.md", "2026-02-04/up/MEMORY.md", "self.md", "2026-02-04/proc.md", "2026-02-04/zero.md", "2026-02-04/inner.md",
 		"_longterms/s.md", "2026-02-04/fifo.md", "2026-02-04/dir.md", "2026-02-04/socket.md", "2026-02-04",
