@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -119,7 +118,6 @@ func (a *TodosAnswer) render(t *Text) {
 	for _, d := range a.Days {
 		days[d.Day] = d
 	}
-	ids := shortTaskIDs(a.Todos)
 	for i, task := range a.Todos {
 		switch {
 		case t.Audience == Models:
@@ -137,7 +135,7 @@ func (a *TodosAnswer) render(t *Text) {
 			t.add(Line{Text: cmp.Or(task.Since, "undated"), Style: Strong,
 				Notes: []string{progress}})
 		}
-		task.render(t, ids[i])
+		task.render(t, shortTaskID(task.Places[0].Task()))
 	}
 	switch {
 	case len(a.Todos) > 0:
@@ -204,40 +202,12 @@ func (a *TodoAnswer) render(t *Text) {
 	}
 }
 
-// shortTaskIDs returns for each task an id that people can type: the given id, or the
-// shortest beginning of the derived id that no other task of the list has.
-func shortTaskIDs(todos []Todo) []string {
-	short, sorted := make([]string, len(todos)), make([]string, len(todos))
-	for i, t := range todos {
-		sorted[i] = bareTaskID(t.Places[0].Task())
-	}
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
-	for i, t := range todos {
-		id := t.Places[0].Task()
-		bare := bareTaskID(id)
-		at, _ := slices.BinarySearch(sorted, bare)
-		n := len(shortTaskID(id))
-		for _, beside := range []int{at - 1, at + 1} {
-			for beside >= 0 && beside < len(sorted) && n < len(bare) && strings.HasPrefix(sorted[beside], bare[:n]) {
-				n++
-			}
-		}
-		short[i] = bare[:n]
-	}
-	return short
-}
-
-// shortTaskID returns a given id whole and of a derived one the beginning.
+// shortTaskID returns what a person can type for a task: a given id, or the beginning of a
+// derived one.
 func shortTaskID(id string) string {
-	bare := bareTaskID(id)
+	bare := strings.TrimLeft(id[strings.LastIndexByte(id, '#')+1:], "~^")
 	if strings.Contains(id, "#~") {
-		return bare[:min(len(bare), ShortID)]
+		return bare[:min(len(bare), ShortID+2)]
 	}
 	return bare
-}
-
-// bareTaskID returns an id without path and mark.
-func bareTaskID(id string) string {
-	return strings.TrimLeft(id[strings.LastIndexByte(id, '#')+1:], "~^")
 }
