@@ -26,22 +26,12 @@ func TestContextNewerFiles(t *testing.T) {
 	for name, day := range map[string]string{"web/server.go": "2026-02-03", "old.go": "2026-01-02", "../secret.txt": "2026-02-03"} {
 		path := filepath.Join(dir, name)
 		written, err := time.Parse(time.DateOnly, day)
-		if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600),
-			os.Chtimes(path, written, written)); err != nil {
-			t.Fatal(err)
-		}
+		checkError(t, errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Chtimes(path, written, written)))
 	}
-	for _, c := range []struct {
-		caller api.Caller
-		want   int
-	}{{api.Caller{AsOwner: true}, 1}, {api.Caller{AsOwner: true, Model: true}, 0}, {api.Caller{}, 0}} {
-		call, err := m.readOps().resolveCall(c.caller)
-		checkError(t, err)
-		r := api.ContextRequest{Query: "port", Format: "relevant", Limit: 8, Dir: dir, Count: new(bool)}
-		answer, err := m.readOps().context(t.Context(), call, &r)
-		if err != nil || strings.Count(answer.Text, "newer]") != c.want ||
-			strings.Count(answer.Text, "[web/server.go is newer]") != c.want {
-			t.Errorf("%+v: %q, %v", c.caller, answer.Text, err)
+	for by, want := range map[*api.Caller]int{{AsOwner: true}: 1, {AsOwner: true, Model: true}: 0, {}: 0} {
+		a, err := do[api.ContextAnswer](t, m, *by, api.ContextRequest{Query: "port", Format: "relevant", Limit: 8, Dir: dir, Count: new(bool)})
+		if err != nil || strings.Count(a.Text, "newer]") != want || strings.Count(a.Text, "[web/server.go is newer]") != want {
+			t.Errorf("%+v: %q, %v", by, a.Text, err)
 		}
 	}
 }
@@ -49,15 +39,9 @@ func TestContextNewerFiles(t *testing.T) {
 // TestReturnedEntriesAreUsed checks that returned entries count as used unless
 // the request disables that, and that answers do not depend on the counts.
 func TestReturnedEntriesAreUsed(t *testing.T) {
-	c := readOpsCase(t, txtar.Parse([]byte(`
--- MEMORY.md --
-- the wifi password <!-- id=wifi -->
-- the door code <!-- id=door visibility=public_ok -->
-- nothing else <!-- id=else -->
--- 2026-02-05/cli.md --
-- the wifi is slow <!-- id=slow -->
-`)))
-	m := c.memory(t)
+	m := readOpsCase(t, txtar.Parse([]byte("-- MEMORY.md --\n- the wifi password <!-- id=wifi -->\n"+
+		"- the door code <!-- id=door visibility=public_ok -->\n- nothing else <!-- id=else -->\n"+
+		"-- 2026-02-05/cli.md --\n- the wifi is slow <!-- id=slow -->\n"))).memory(t)
 	var used []string
 	m.Used = func(ids []string, now time.Time) {
 		if !now.Equal(m.Now()) {
@@ -65,35 +49,30 @@ func TestReturnedEntriesAreUsed(t *testing.T) {
 		}
 		used = append(used, ids...)
 	}
+	const wifi, slow = "MEMORY.md#wifi", "2026-02-05/cli.md#slow"
 	for _, test := range []struct{ op, request, want string }{
-		{"search", `{"subject":"owner","context":"private","query":"wifi"}`, "2026-02-05/cli.md#slow MEMORY.md#wifi"},
-		{"search", `{"subject":"owner","context":"private","query":"wifi","limit":1}`, "MEMORY.md#wifi"},
-		{"search", `{"subject":"owner","context":"private","query":"wifi","count":false}`, ""},
-		{"search", `{"subject":"owner","context":"public","query":"door wifi"}`, "2026-02-05/cli.md#slow MEMORY.md#door"},
-		{"search", `{"subject":"owner","context":"private","query":"absent"}`, ""},
-		{"recent", `{"subject":"owner","context":"private","hours":100}`, "2026-02-05/cli.md#slow MEMORY.md#door MEMORY.md#else MEMORY.md#wifi"},
-		{"get", `{"subject":"owner","context":"private","id":"MEMORY.md#wifi"}`, "MEMORY.md#wifi"},
-		{"get", `{"subject":"owner","context":"private","id":"wifi"}`, "MEMORY.md#wifi"},
-		{"get", `{"subject":"owner","context":"public","id":"MEMORY.md#wifi"}`, ""},
-		{"get", `{"subject":"owner","context":"private","path":"MEMORY.md"}`, ""}, // reading the whole file does not count
-		{"context", `{"subject":"owner","context":"private","format":"relevant","query":"wifi"}`, "2026-02-05/cli.md#slow MEMORY.md#wifi"},
-		{"context", `{"subject":"owner","context":"private","format":"relevant","query":"wifi","max_chars":90}`, "MEMORY.md#wifi"}, // the other one has no room
-		{"context", `{"subject":"owner","context":"private","format":"relevant","query":"wifi","count":false}`, ""},
-		{"context", `{"subject":"owner","context":"private","format":"full"}`, ""},
+		{"search", `"query":"wifi"`, slow + " " + wifi}, {"search", `"query":"wifi","limit":1`, wifi}, {"search", `"query":"wifi","count":false`, ""},
+		{"search", `"query":"door wifi","context":"public"`, slow + " MEMORY.md#door"}, {"search", `"query":"absent"`, ""},
+		{"recent", `"hours":100`, slow + " MEMORY.md#door MEMORY.md#else " + wifi},
+		{"get", `"id":"MEMORY.md#wifi"`, wifi}, {"get", `"id":"wifi"`, wifi}, {"get", `"id":"MEMORY.md#wifi","context":"public"`, ""},
+		{"get", `"path":"MEMORY.md"`, ""}, // reading the whole file does not count
+		{"context", `"format":"relevant","query":"wifi"`, slow + " " + wifi},
+		{"context", `"format":"relevant","query":"wifi","max_chars":90`, wifi}, // the other one has no room
+		{"context", `"format":"relevant","query":"wifi","count":false`, ""}, {"context", `"format":"full"`, ""},
 	} {
-		op := lookUp(t, test.op)
-		ask := opsRequest{op: op, request: []byte(test.request)}
+		ask := opsRequest{op: lookUp(t, test.op), request: []byte(`{"subject":"owner",` + test.request + `}`)}
+		if !strings.Contains(test.request, "context\":") {
+			ask.request = []byte(`{"subject":"owner","context":"private",` + test.request + `}`)
+		}
 		used = nil
 		first, _ := ask.direct(t.Context(), m)
 		slices.Sort(used)
 		if got := strings.Join(used, " "); got != test.want {
 			t.Errorf("%s %s: %s is used, want %s", test.op, test.request, got, test.want)
 		}
-		for range 3 {
-			again, _ := ask.direct(t.Context(), m)
-			if diff := cmp.Diff(string(opsTook.ReplaceAll(first, nil)), string(opsTook.ReplaceAll(again, nil))); diff != "" {
-				t.Fatalf("%s %s: the answer depends on what was asked before:\n%s", test.op, test.request, diff)
-			}
+		again, _ := ask.direct(t.Context(), m)
+		if diff := cmp.Diff(string(opsTook.ReplaceAll(first, nil)), string(opsTook.ReplaceAll(again, nil))); diff != "" {
+			t.Fatalf("%s %s: the answer depends on the requests before:\n%s", test.op, test.request, diff)
 		}
 	}
 }

@@ -2,15 +2,12 @@ package ops
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -84,58 +81,5 @@ func TestMissingTargetsOfMany(t *testing.T) {
 		if n > 2 { // as a file with evidence, and as one that evidence names
 			t.Errorf("%s was read %d times", path, n)
 		}
-	}
-}
-
-// TestRelatedNames checks that private files with the names and aliases of readable
-// ones, and links in them, change no answer of related.
-func TestRelatedNames(t *testing.T) {
-	public := map[string]string{
-		"index.md":         "---\nvisibility: public_ok\n---\n- [[plan]] [[projects/plan]] [[roadmap]] [[payroll]] ![[Plan]] [x](plan.md)\n",
-		"projects/Plan.md": "---\nvisibility: public_ok\naliases: [Roadmap]\n---\n- see [[index]]\n",
-		"work/2/plan.md":   "---\nvisibility: public_ok\naliases: Roadmap\n---\n- see [[Plan]]\n",
-	}
-	ask := func(hidden map[string]string) (answers []string) {
-		archive := &txtar.Archive{}
-		for _, files := range []map[string]string{public, hidden} {
-			for _, path := range slices.Sorted(maps.Keys(files)) {
-				archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(files[path])})
-			}
-		}
-		m := readOpsCase(t, archive).memory(t)
-		for _, caller := range []api.Caller{{}, {Fixed: &api.Fixed{Subject: "owner", Context: "public"}}, {Fixed: &api.Fixed{Subject: "bob", Context: "private"}}} {
-			call, err := m.readOps().resolveCall(caller)
-			checkError(t, err)
-			for _, path := range slices.Sorted(maps.Keys(public)) {
-				answer, err := m.readOps().related(t.Context(), call, &api.RelatedRequest{Path: path, Limit: 100})
-				if err != nil {
-					answers = append(answers, err.Error())
-					continue
-				}
-				answer.Index = api.IndexState{}
-				text, err := api.EncodeJSON(answer)
-				checkError(t, err)
-				answers = append(answers, string(text))
-			}
-		}
-		return answers
-	}
-	want := ask(nil)
-	for path, text := range map[string]string{
-		"Plan.md":          "- the exact path\n",
-		"plan.markdown":    "---\naliases: [roadmap, payroll]\n---\n- another extension\n",
-		"projects/PLAN.md": "---\nvisibility: private_only\n---\n- the same name in another case\n",
-		"roadmap.md":       "- a name precedes an alias\n",
-		"a.md":             "---\naliases: [roadmap, payroll]\n---\n- an alias\n",
-		"b.md":             "---\naliases: [roadmap, payroll]\nvisibility: private_only\n---\n- [[plan]] [[roadmap]] [[index]]\n- public <!-- visibility=public_ok -->\n",
-		"payroll.md":       "<private>\n- unclosed\n",
-	} {
-		got := ask(map[string]string{path: text})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("beside %s (-without it +with it):\n%s", path, diff)
-		}
-	}
-	if !strings.Contains(strings.Join(want, "\n"), "work/2/plan.md") {
-		t.Errorf("%q", want)
 	}
 }

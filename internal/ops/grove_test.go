@@ -340,23 +340,6 @@ func (g *testMemory) View(s memory.Scope) (memory.View, error) {
 	return directories.View(s)
 }
 
-// Scope implements [Scopes] with the current links.
-func (g *testMemory) Scope(subject string, context memory.Context) memory.Scope {
-	return g.diskCase.Scope(subject, context)
-}
-
-// Check and Rebuild implement [Indexer] without effect.
-func (g *testMemory) Check(context.Context, string) (*api.CheckAnswer, error) {
-	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.ClaimConflict{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
-}
-
-func (g *testMemory) Rebuild(context.Context) error { return nil }
-
-// Subscribe implements [Indexer]. It sends no changes.
-func (g *testMemory) Subscribe(_ context.Context, f func(Change) error) error {
-	return f(Change{Event: api.Event{Event: api.Listening}})
-}
-
 // runRequest runs an operation, on a listener with or without a fixed scope. It
 // returns the encoded answer without durations, or the error.
 func (g *testMemory) runRequest(t testing.TB, fixed *api.Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {

@@ -206,3 +206,15 @@ func TestWipeInboxes(t *testing.T) {
 		d.want(t, path, text)
 	}
 }
+
+// TestHiddenLiteralName checks that a readable file is found by the name that
+// answers show if a hidden file has this name.
+func TestHiddenLiteralName(t *testing.T) {
+	for _, hidden := range []string{"notes/b.md", "notes/a\ufffd.md"} {
+		m := newDisk(t, map[string]string{hidden: "- hidden\n", "notes/a\xff.md": "- open to all <!-- visibility=public_ok -->\n"}).memory
+		a, err := do[api.GetAnswer](t, m, as("owner", "public"), api.GetRequest{Path: "notes/a\ufffd.md", From: 1})
+		if err != nil || !strings.Contains(a.Text, "open to all") {
+			t.Errorf("beside %q: %+v, %v", hidden, a, err)
+		}
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/memwatchd/memwatchd/api"
 )
 
@@ -17,40 +15,31 @@ func TestExportPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends one request after another, with which the race detector finds nothing")
 	}
-	archive := "now: 2026-02-05T12:00:00Z\nvisibility: public_ok\n"
-	var want, wantPublic []string
+	files := map[string]string{}
+	want := map[string][]string{}
 	for i := range 9 {
-		path := fmt.Sprintf("memory/2026-01-%02d.md", i+1)
-		want, wantPublic = append(want, path), append(wantPublic, path)
-		archive += "\n-- " + path + " --\n# Day\n\n- " + strings.Repeat("word ", 50<<10) + "\n"
-		secret := fmt.Sprintf("memory/2026-01-%02d-notes.md", i+1)
-		want = append(want, secret)
-		archive += "-- " + secret + " --\n- hidden\n"
+		path := fmt.Sprintf("memory/2026-01-%02d", i+1)
+		files[path+".md"] = "# Day\n\n- " + strings.Repeat("word ", 50<<10) + "\n"
+		files[path+"-notes.md"] = "- hidden\n"
+		want["public"], want["private"] = append(want["public"], path+".md"), append(want["private"], path+"-notes.md", path+".md")
 	}
-	slices.Sort(want)
-	c := readOpsCase(t, txtar.Parse([]byte(archive)))
-	socket := serveOps(t, c.disk(t).memory)
-	for _, context := range []string{"private", "public"} {
-		expected := map[string][]string{"private": want, "public": wantPublic}[context]
+	m := newDisk(t, files).memory
+	for context, want := range want {
 		for _, entries := range []bool{false, true} {
 			var got []string
-			cursor, pages := "", 0
-			for pages < 20 {
-				pages++
-				request := fmt.Sprintf(`{"subject": "owner", "context": %q, "entries": %v, "cursor": %q}`, context, entries, cursor)
-				page := decodeAnswer[api.ExportAnswer](string(postOps(t, socket, "export", []byte(request))))
+			pages := 0
+			for r := (api.ExportRequest{Entries: entries}); pages == 0 || r.Cursor != "" && pages < 20; pages++ {
+				page, err := do[api.ExportAnswer](t, m, as("owner", context), r)
+				checkError(t, err)
 				for _, f := range page.Files {
 					got = append(got, f.Path)
 					if entries == (f.Text != "") || entries != (len(f.Entries) > 0) {
 						t.Errorf("%s has the text %.20q and %d entries", f.Path, f.Text, len(f.Entries))
 					}
 				}
-				cursor = page.Next
-				if cursor == "" {
-					break
-				}
+				r.Cursor = page.Next
 			}
-			if !slices.Equal(got, expected) || pages != 3 {
+			if !slices.Equal(got, want) || pages != 3 {
 				t.Errorf("%s: %d pages with %v", context, pages, got)
 			}
 		}

@@ -57,12 +57,7 @@ func post(t testing.TB, socket, query, body string, header http.Header) httpAnsw
 
 func send(t testing.TB, socket, method, path, body string, header http.Header) httpAnswer {
 	t.Helper()
-	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-	}}
+	client := &http.Client{Timeout: time.Minute, Transport: socketTransport(socket)}
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://memwatchd"+path, strings.NewReader(body))
 	checkError(t, err)
 	req.Header.Set("Content-Type", "application/json")
@@ -344,8 +339,8 @@ func TestMCPRevisions(t *testing.T) {
 	}
 }
 
-// FuzzMCP checks that any message to /mcp gets an answer, and that the next
-// request does too.
+// FuzzMCP checks that any message to /mcp gets an answer without private text, and that the
+// next request does too.
 func FuzzMCP(f *testing.F) {
 	socket := serveOps(f, someMemory(f, privateFiles...))
 	for _, message := range []string{
@@ -363,6 +358,14 @@ func FuzzMCP(f *testing.F) {
 		f.Add(message, "2025-11-25")
 		f.Add(message, "2026-07-28")
 	}
+	for _, arguments := range []string{`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`,
+		`{"subject":"owner","context":"private"}`, `{"query":"owner","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`,
+		`{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`, `{"format":"boot","max_chars":0}`, `[1,2]`, `{"a":{"b":[null,1e400]}}`,
+		`{"limit":-1}`, `{"query":"\ud800","tags":["a",null]}`, `{"state":"open","days":3650}`} {
+		for _, tool := range mcp.Tools {
+			f.Add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool.Name+`","arguments":`+arguments+`}}`, "")
+		}
+	}
 	f.Fuzz(func(t *testing.T, message, version string) {
 		header := http.Header{}
 		if strings.ContainsFunc(version, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -371,7 +374,7 @@ func FuzzMCP(f *testing.F) {
 		if version != "" {
 			header["Mcp-Protocol-Version"] = []string{version}
 		}
-		if got := post(t, socket, "", message, header); got.status < 200 || got.status > 415 || bytes.Contains([]byte(got.body), []byte("words of the owner")) {
+		if got := post(t, socket, "?tools=all", message, header); got.status < 200 || got.status > 415 || bytes.Contains([]byte(got.body), []byte("words of the owner")) {
 			t.Errorf("%q: %v", message, got)
 		}
 		if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); !strings.Contains(got.body, `"result":{}`) {
@@ -560,12 +563,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // over returns a transport to a socket that adds the scope headers.
 func (c *model) over(socket string) http.RoundTripper {
-	socketed := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-	}
+	socketed := socketTransport(socket)
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		maps.Copy(r.Header, c.headers)
 		return socketed.RoundTrip(r)

@@ -49,33 +49,76 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // A section "written: PATH" contains text that is then written to a file by a
 // separate vault, for operations on the journal.
 //
-// TestOperations sends every request to two such memories, as a function call
-// and over HTTP on a Unix socket, and compares the bytes of the answers.
+// Archives below testdata/writes contain a memory on disk. After each request, they
+// contain the changed files too, as line diffs. In a request, $hash stands for the last hash
+// in an answer, and $token for the last token. The setting quiet: none lets operations
+// without a request write to files that changed a moment ago. The setting visibility is that
+// of daily notes and sessions that set none themselves.
+//
+// Every request goes to two such memories, as a function call and over HTTP on a Unix
+// socket. The answers and the changes must be the same bytes.
 func TestOperations(t *testing.T) {
-	names, err := filepath.Glob("testdata/ops/*.txtar")
+	runArchives(t, "testdata/ops", func(c *opsCase) (*Memory, func(testing.TB) string) { return c.memory(t), nil })
+}
+
+func TestWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends one request after another, with which the race detector finds nothing")
+	}
+	runArchives(t, "testdata/writes", func(c *opsCase) (*Memory, func(testing.TB) string) {
+		d := c.disk(t)
+		return d.memory, d.changes
+	})
+}
+
+// runArchives runs the requests of archives. The function start returns a memory, and a
+// function that returns the changes since its last call, which may be nil.
+func runArchives(t *testing.T, dir string, start func(*opsCase) (*Memory, func(testing.TB) string)) {
+	names, err := filepath.Glob(dir + "/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			t.Parallel()
 			archive, err := txtar.ParseFile(name)
 			checkError(t, err)
 			c := readOpsCase(t, archive)
-			m := c.memory(t)
-			socket := serveOps(t, c.memory(t))
+			direct, changes := start(c)
+			wire, wireChanges := start(c)
+			socket := serveOps(t, wire)
+			hash, token := "", ""
 			for _, a := range c.requests {
-				answer := a.answer(t, m, socket)
-				if *updateOps {
-					archive.Files[a.at+1].Data = []byte(answer)
-				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
+				answer := a.answer(t, direct, socket)
+				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
+					hash = rest[:64]
 				}
+				if _, rest, ok := strings.Cut(answer, `"token": "`); ok {
+					token = rest[:20]
+				}
+				if changes != nil {
+					changed := changes(t)
+					if diff := cmp.Diff(changed, wireChanges(t)); diff != "" {
+						t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
+					}
+					answer += changed
+				}
+				a.compare(t, archive, answer)
 			}
 			if *updateOps {
 				checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
 			}
 		})
+	}
+}
+
+// compare compares an answer with the one in an archive, or updates that.
+func (a *opsRequest) compare(t *testing.T, archive *txtar.Archive, answer string) {
+	t.Helper()
+	if *updateOps {
+		archive.Files[a.at+1].Data = []byte(answer)
+	} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", a.name, diff)
 	}
 }
 
@@ -352,30 +395,21 @@ func serveAs(t testing.TB, m *Memory, change func(*ipc.Endpoint, *ipc.Server)) s
 	return l.Path
 }
 
+// socketTransport connects to a socket.
+func socketTransport(socket string) *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+}
+
 // postOps sends an HTTP request as the owner's own tools do.
 func postOps(t *testing.T, socket, op string, body []byte) []byte {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-	}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://memwatchd/v1/"+op, bytes.NewReader(body))
-	checkError(t, err)
-	req.Header.Set(api.OwnerHeader, "1")
-	res, err := client.Do(req)
-	checkError(t, err)
-	defer res.Body.Close()
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(res.Body); err != nil {
-		t.Fatal(err)
+	res := send(t, socket, http.MethodPost, "/v1/"+op, string(body), http.Header{api.OwnerHeader: {"1"}})
+	if failure := decodeAnswer[api.Failure](res.body); failure.Error != nil && res.status != failure.Error.Code.Status() {
+		t.Errorf("%s answers %d with the code %s", op, res.status, failure.Error.Code)
 	}
-	var failure api.Failure
-	if err := json.Unmarshal(b.Bytes(), &failure); err == nil && failure.Error != nil && res.StatusCode != failure.Error.Code.Status() {
-		t.Errorf("%s answers %s with the code %s", op, res.Status, failure.Error.Code)
-	}
-	return b.Bytes()
+	return []byte(res.body)
 }
 
 // An opsRoot is a directory of constant files.
@@ -430,17 +464,19 @@ func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1, 
 
 func (r *opsRoot) Report() api.Status { return api.Status{Index: r.State(), Healthy: true} }
 
-func (r *opsRoot) Rebuild(context.Context) error { return errors.ErrUnsupported }
+func (r *opsRoot) Rebuild(context.Context) error { return nil }
 
 func (r *opsRoot) Purge(context.Context) error { return nil }
 
 func (r *opsRoot) Check(context.Context, string) (*api.CheckAnswer, error) {
-	return nil, errors.ErrUnsupported
+	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.ClaimConflict{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
 }
 
-func (r *opsRoot) Reindex(context.Context, []string) error { return errors.ErrUnsupported }
+func (r *opsRoot) Reindex(context.Context, []string) error { return nil }
 
-func (r *opsRoot) Subscribe(context.Context, func(Change) error) error { return errors.ErrUnsupported }
+func (r *opsRoot) Subscribe(_ context.Context, f func(Change) error) error {
+	return f(Change{Event: api.Event{Event: api.Listening}})
+}
 
 func lookUp(t testing.TB, name string) *api.Operation {
 	t.Helper()

@@ -28,6 +28,9 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			continue
 		}
 		l.blocks, l.blankLines = nil, true
+		if w.IntN(4) == 0 {
+			l.front = append(l.front, "aliases: ["+w.pickOne("Soul", "bob", "tea", "memory")+"]")
+		}
 		switch {
 		case l.kind == memory.Daily || path.Base(l.path) == "bob.md":
 			// A log without readable entries has the title of a new one.

@@ -127,7 +127,8 @@ const semanticCase = `
 // TestSemanticModes checks the order and the reported state in each mode. Without a
 // vector of the query, all modes answer as by words.
 func TestSemanticModes(t *testing.T) {
-	failure := errors.New("connection refused")
+	const query = "night train cataclysm"
+	off, home, slow := &testVectors{}, &testVectors{home: true}, &testVectors{err: context.DeadlineExceeded}
 	for name, tc := range map[string]struct {
 		mode, query string
 		vectors     *testVectors
@@ -135,26 +136,22 @@ func TestSemanticModes(t *testing.T) {
 		first       int    // line of the first hit
 		hits        int
 	}{
-		"off":                   {"auto", "night train cataclysm", nil, "", 3, 2},
-		"off, hybrid":           {"hybrid", "night train cataclysm", nil, "off", 3, 2},
-		"off, semantic":         {"semantic", "night train cataclysm", nil, "off", 3, 2},
-		"auto":                  {"auto", "night train cataclysm", &testVectors{}, "used", 3, 3},
-		"hybrid":                {"hybrid", "night train cataclysm", &testVectors{}, "used", 3, 3},
-		"semantic":              {"semantic", "catapult catalog castles", &testVectors{}, "used", 1, 3},
-		"semantic, two words":   {"semantic", "catapult catalog", &testVectors{}, "used", 1, 3},
-		"auto, two words":       {"auto", "night train", &testVectors{}, "exact", 3, 2},
-		"hybrid, phrase":        {"hybrid", `"night train" to the north`, &testVectors{}, "exact", 2, 2},
-		"relevance":             {"relevance", "night train cataclysm", &testVectors{}, "", 3, 2},
-		"overlap":               {"overlap", "night train cataclysm", &testVectors{}, "", 2, 2},
-		"private":               {"auto", "night train cataclysm", &testVectors{home: true}, "private", 3, 2},
-		"private, semantic":     {"semantic", "night train cataclysm", &testVectors{home: true}, "private", 3, 2},
-		"timeout":               {"auto", "night train cataclysm", &testVectors{err: context.DeadlineExceeded}, "timeout", 3, 2},
-		"error":                 {"hybrid", "night train cataclysm", &testVectors{err: failure}, "error", 3, 2},
-		"corrected and similar": {"auto", "nigt train cataclysm", &testVectors{}, "used", 3, 3},
+		"off": {"auto", query, nil, "", 3, 2}, "off, hybrid": {"hybrid", query, nil, "off", 3, 2}, "off, semantic": {"semantic", query, nil, "off", 3, 2},
+		"auto": {"auto", query, off, "used", 3, 3}, "hybrid": {"hybrid", query, off, "used", 3, 3},
+		"semantic":              {"semantic", "catapult catalog castles", off, "used", 1, 3},
+		"semantic, two words":   {"semantic", "catapult catalog", off, "used", 1, 3},
+		"auto, two words":       {"auto", "night train", off, "exact", 3, 2},
+		"hybrid, phrase":        {"hybrid", `"night train" to the north`, off, "exact", 2, 2},
+		"relevance":             {"relevance", query, off, "", 3, 2},
+		"overlap":               {"overlap", query, off, "", 2, 2},
+		"private":               {"auto", query, home, "private", 3, 2},
+		"private, semantic":     {"semantic", query, home, "private", 3, 2},
+		"timeout":               {"auto", query, slow, "timeout", 3, 2},
+		"error":                 {"hybrid", query, &testVectors{err: errors.New("connection refused")}, "error", 3, 2},
+		"corrected and similar": {"auto", "nigt train cataclysm", off, "used", 3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := readOpsCase(t, txtar.Parse([]byte(semanticCase)))
-			m := c.memory(t)
+			m := readOpsCase(t, txtar.Parse([]byte(semanticCase))).memory(t)
 			if tc.vectors != nil {
 				tc.vectors.texts = map[memory.Partition]map[index.TextKey][]float32{}
 				tc.vectors.update(m.Files.(*opsRoot).docs)
@@ -163,37 +160,32 @@ func TestSemanticModes(t *testing.T) {
 			ask := func(mode string) *api.SearchAnswer {
 				t.Helper()
 				op := lookUp(t, "search")
-				req := op.NewRequest()
+				req := op.NewRequest() // with the defaults
 				r := req.Value().(*api.SearchRequest)
 				r.Query, r.Mode, r.Count = tc.query, mode, new(bool)
-				answer, err := m.Do(t.Context(), api.Caller{AsOwner: true}, req)
+				answer, err := m.Do(t.Context(), owner, req)
 				checkError(t, err)
 				return answer.(*api.SearchAnswer)
 			}
-			answer := ask(tc.mode)
-			state := ""
+			answer, state := ask(tc.mode), ""
 			if s := answer.Index.Semantic; s != nil {
 				state = s.State
 				if (s.Ready > 0) != (tc.vectors != nil) {
 					t.Errorf("%d texts are ready", s.Ready)
 				}
 			}
-			if state != tc.state || len(answer.Hits) != tc.hits || answer.Hits[0].Line != tc.first {
-				var lines []int
-				for _, h := range answer.Hits {
-					lines = append(lines, h.Line)
-				}
+			lines := convertEach(answer.Hits, func(h api.Hit) int { return h.Line })
+			if state != tc.state || len(lines) != tc.hits || lines[0] != tc.first {
 				t.Errorf("state %q, hits in the lines %v", state, lines)
 			}
 			if wantNote := state != "" && state != "used" && state != "exact" && tc.mode != "auto"; wantNote != (answer.Note != "") {
 				t.Errorf("note %q", answer.Note)
 			}
-			if tc.vectors != nil && tc.vectors.home && len(tc.vectors.queries) > 0 {
-				t.Errorf("private queries left the machine: %q", tc.vectors.queries)
+			if tc.vectors == home && len(home.queries) > 0 {
+				t.Errorf("private queries left the machine: %q", home.queries)
 			}
 			if tc.state != "used" && tc.mode != "overlap" {
-				words := ask("relevance")
-				for i, h := range words.Hits {
+				for i, h := range ask("relevance").Hits {
 					if h.ID != answer.Hits[i].ID || h.Score != answer.Hits[i].Score {
 						t.Errorf("hit %d is %+v, by words %+v", i, answer.Hits[i], h)
 					}

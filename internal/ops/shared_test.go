@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -15,17 +16,22 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// hits returns hits of which the first ones are the best and newest.
+func hits(prefix string, n int) (list []index.Hit) {
+	for i := range n {
+		doc := &memory.Document{Place: memory.Place{Path: fmt.Sprint(prefix, i)}, Entries: make([]memory.Entry, 1)}
+		list = append(list, index.Hit{Doc: doc, Entry: &doc.Entries[0], Score: float64(n - i), Time: time.Unix(int64(100*(n-i)), 0)})
+	}
+	return list
+}
+
+func paths(list []index.Hit) []string {
+	return convertEach(list, func(h index.Hit) string { return h.Doc.Place.Path })
+}
+
 // TestMergedPages checks that pages of merged hits are parts of one order, without
 // gaps and repetitions, in every mode.
 func TestMergedPages(t *testing.T) {
-	hits := func(prefix string, n int) (list []index.Hit) {
-		for i := range n {
-			doc := &memory.Document{Place: memory.Place{Path: fmt.Sprint(prefix, i)}, Entries: make([]memory.Entry, 1)}
-			list = append(list, index.Hit{Doc: doc, Entry: &doc.Entries[0], Score: float64(n - i),
-				Time: time.Unix(int64(100*(n-i)), 0)})
-		}
-		return list
-	}
 	for _, mode := range []index.Mode{index.Relevance, index.Overlap, index.Recent} {
 		for _, sizes := range [][2]int{{7, 3}, {3, 7}, {0, 4}, {4, 0}, {0, 0}} {
 			local, other := hits("local", sizes[0]), hits("other:", sizes[1])
@@ -37,46 +43,30 @@ func TestMergedPages(t *testing.T) {
 				return mergeResults(&index.Query{Mode: mode, Offset: offset, Limit: limit}, first,
 					index.Result{Hits: slices.Clone(other), Total: len(other)})
 			}
-			paths := func(list []index.Hit) (paths []string) {
-				for _, h := range list {
-					paths = append(paths, h.Doc.Place.Path)
-				}
-				return paths
-			}
 			all := page(0, 100)
 			if all.Total != sizes[0]+sizes[1] || len(all.Hits) != all.Total || all.Next != 0 {
 				t.Errorf("%v %v: total %d, %d hits, next %d", mode, sizes, all.Total, len(all.Hits), all.Next)
 			}
-			var got []string
-			for offset := 0; ; {
-				r := page(offset, 2)
-				got = append(got, paths(r.Hits)...)
-				if r.Next == 0 {
-					break
-				}
-				offset = r.Next
+			r := page(0, 2)
+			got := r.Hits
+			for r.Next > 0 {
+				r = page(r.Next, 2)
+				got = append(got, r.Hits...)
 			}
-			if diff := cmp.Diff(paths(all.Hits), got); diff != "" {
+			if diff := cmp.Diff(paths(all.Hits), paths(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%v %v: pages (-whole +pages):\n%v", mode, sizes, diff)
 			}
 		}
 	}
 	merged := mergeResults(&index.Query{Limit: 10, ByFile: true}, index.Result{Hits: hits("local", 2)},
 		index.Result{Hits: slices.Concat(hits("other:", 1), hits("other:", 2))})
-	want := []string{"local0", "other:0", "local1", "other:1"}
-	var got []string
-	for _, h := range merged.Hits {
-		got = append(got, h.Doc.Place.Path)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff([]string{"local0", "other:0", "local1", "other:1"}, paths(merged.Hits)); diff != "" {
 		t.Errorf("best entries of files (-want +got):\n%s", diff)
 	}
 }
 
 // idlePublisher stands for a store without entries.
-type (
-	idlePublisher struct{}
-)
+type idlePublisher struct{}
 
 func (idlePublisher) Status() api.ShareStatusAnswer { return api.ShareStatusAnswer{} }
 
@@ -93,21 +83,11 @@ func (idlePublisher) ForgetHost(context.Context, string) (int, error) { return 0
 // TestLastMergedPage checks that pages skip no hits of this machine where those of other
 // machines end.
 func TestLastMergedPage(t *testing.T) {
-	hits := make([]index.Hit, 1200)
-	for i := range hits {
-		doc := &memory.Document{Entries: make([]memory.Entry, 1)}
-		hits[i] = index.Hit{Doc: doc, Entry: &doc.Entries[0]}
-	}
 	for _, c := range []struct{ offset, other, next int }{
 		{850, 3, 950}, {900, 3, 0}, {950, 3, 0}, {900, 0, 1000}, {950, 0, 1050},
 	} {
-		local := index.Result{Hits: hits[:c.offset+100], Next: c.offset + 100}
-		doc := &memory.Document{Entries: make([]memory.Entry, c.other)}
-		var other index.Result
-		for i := range doc.Entries {
-			other.Hits = append(other.Hits, index.Hit{Doc: doc, Entry: &doc.Entries[i]})
-		}
-		got := mergeResults(&index.Query{Offset: c.offset, Limit: 100}, local, other)
+		local := index.Result{Hits: hits("local", c.offset+100), Next: c.offset + 100}
+		got := mergeResults(&index.Query{Offset: c.offset, Limit: 100}, local, index.Result{Hits: hits("other:", c.other)})
 		if got.Next != c.next || len(got.Hits) != 100 {
 			t.Errorf("offset %d, %d hits of others: next %d, want %d", c.offset, c.other, got.Next, c.next)
 		}

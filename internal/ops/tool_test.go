@@ -126,43 +126,6 @@ func TestOperationsListPermitted(t *testing.T) {
 	}
 }
 
-// FuzzToolArguments checks that a tool answers any arguments and that they
-// cannot change the caller: an answer to a group contains no private text.
-func FuzzToolArguments(f *testing.F) {
-	const secret = "zqprivatewords"
-	c := readOpsCase(f, &txtar.Archive{Files: []txtar.File{
-		{Name: "MEMORY.md", Data: []byte("# Long-Term Memory\n\n- **Secret**: " + secret + "\n")},
-		{Name: "2026-02-04/cli.md", Data: []byte("# Day\n\n- words for all\n\n## Tasks\n\n- [ ] a task\n")},
-	}})
-	m := c.memory(f)
-	public := "public"
-	ask := executeAs(m, api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &public}})
-	for _, arguments := range []string{
-		`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`, `{"subject":"owner","context":"private"}`,
-		`{"query":"` + secret + `","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`, `{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`,
-		`{"format":"boot","max_chars":0}`, `[1,2]`, `{"a":{"b":[null,1e400]}}`, `{"limit":-1}`, `{"query":"\ud800","tags":["a",null]}`, `{"state":"open","days":3650}`,
-	} {
-		for i := range mcp.Tools {
-			f.Add(i, arguments)
-		}
-	}
-	f.Fuzz(func(t *testing.T, i int, arguments string) {
-		tool := mcp.Tools[uint(i)%uint(len(mcp.Tools))]
-		a := tool.Use(t.Context(), ask, json.RawMessage(arguments))
-		fields, err := api.EncodeJSON(a.Fields)
-		if err != nil {
-			t.Fatalf("%s %q: %v", tool.Name, arguments, err)
-		}
-		said := strings.Contains(arguments, "zq") || strings.Contains(arguments, `\u`) // the answer may repeat the arguments
-		if !said && (strings.Contains(a.Text, secret) || strings.Contains(string(fields), secret)) {
-			t.Errorf("%s %q answers %q, %s", tool.Name, arguments, a.Text, fields)
-		}
-		if !json.Valid(fields) || fields[0] != '{' {
-			t.Errorf("%s %q answers %s", tool.Name, arguments, fields)
-		}
-	})
-}
-
 // noTools lists the operations without a tool, besides those that are not for models.
 var noTools = []string{"complete", "files", "item_visibility", "resolve", "sync", "todo_add"}
 
@@ -243,11 +206,7 @@ func toolTexts(t *testing.T, name string, asked map[string]bool) {
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}
-		if *updateOps {
-			archive.Files[a.at+1].Data = []byte(text)
-		} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), text); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", a.name, diff)
-		}
+		a.compare(t, archive, text)
 	}
 	if *updateOps {
 		checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))

@@ -13,83 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
-	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/diff"
-	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
-
-// Each archive below testdata/writes contains a memory on disk, in the format
-// of testdata/ops, and requests that run in order. After each request the
-// archive contains the answer and the changed files as line diffs. In a
-// request, $hash stands for the last hash in an answer, and $token for the last
-// token.
-//
-// The setting quiet: none lets operations without a request write to files that
-// changed a moment ago. The setting visibility is that of daily notes and
-// sessions that set none themselves.
-//
-// TestWrites runs all requests on two disks: as functions, and over HTTP on a Unix
-// socket.
-func TestWrites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends one request after another, with which the race detector finds nothing")
-	}
-	names, err := filepath.Glob("testdata/writes/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			archive, err := txtar.ParseFile(name)
-			checkError(t, err)
-			c := readOpsCase(t, archive)
-			direct, wire := c.disk(t), c.disk(t)
-			socket := serveOps(t, wire.memory)
-			hash, token := "", ""
-			for _, a := range c.requests {
-				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
-				said, failure := a.direct(t.Context(), direct.memory)
-				if failure != nil {
-					said, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
-					checkError(t, err)
-				}
-				over := postOps(t, socket, a.op.Name, a.request)
-				if diff := cmp.Diff(opsTook.ReplaceAllString(string(said), ""), opsTook.ReplaceAllString(string(over), "")); diff != "" {
-					t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
-				}
-				answer := a.render(t, said, failure)
-				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
-					hash = rest[:64]
-				}
-				if _, rest, ok := strings.Cut(answer, `"token": "`); ok {
-					token = rest[:20]
-				}
-				changed := direct.changes(t)
-				if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
-					t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
-				}
-				answer += changed
-				if *updateOps {
-					archive.Files[a.at+1].Data = []byte(answer)
-				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", a.name, diff)
-				}
-			}
-			if *updateOps {
-				checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
-			}
-		})
-	}
-}
 
 // A diskCase is the memory of a case on its own disk.
 type diskCase struct {
@@ -115,9 +47,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 		checkError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		checkError(t, os.WriteFile(path, f.Data, 0o600))
 	}
-	days := memory.ParseVisibility(c.settings["visibility"])
-	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask, Daily: days, Sessions: days}
-	now := m.Now()
+	layout, now := m.Layout, m.Now()
 	d.parse = func(f vault.File) *memory.Document {
 		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unstable: f.Unstable})
 	}
@@ -140,7 +70,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 			t.Error(err)
 		}
 	})
-	m.Files, m.Scopes, m.Parse, m.Layout, m.Writer, m.Disabled = d, d, d.parse, layout, w, c.settings["enabled"] == "false"
+	m.Files, m.Scopes, m.Parse, m.Writer = d, d, d.parse, w
 	m.Todos = &todosync.Syncer{
 		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
 		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
