@@ -296,10 +296,10 @@ func TestValidSubject(t *testing.T) {
 func TestInboxPlaces(t *testing.T) {
 	l := &Layout{Daily: PublicOK, Sessions: PublicOK, Host: "desk"}
 	for path, want := range map[string]Kind{
-		"inbox/bot.a/2026-02-05/s.md": Session, "inbox/bot.a/2026-02-05/s.public-2.md": Session, "inbox/bot.a/fact.md": Items, "inbox/bot.a/fact.private.md": Items,
-		"inbox/bot.a/fact.public-3.md": Items, "inbox/bot.a/2026-02-05.md": Note, "inbox/bot.a/x/fact.md": Note, "inbox/fact.md": Note, "Inbox/bot.a/fact.md": Note,
-		"memory/2026-02-05.public.md": Daily, "memory/2026-02-05.desk.public.md": Daily, "memory/2026-02-05.desk.private-2.md": Daily, "memory/2026-02-05-public.md": Note,
-		"_longterms/a/fact.public.md": Items, "_longterms/a/fact-public.md": Note, "_longterms/a/fact.public-1.md": Note, "_longterms/a/fact.private-22.md": Note,
+		"inbox/bot.a/2026-02-05/s.md": Session, "inbox/bot.a/2026-02-05/s.public.md": Session, "inbox/bot.a/fact.md": Items, "inbox/bot.a/fact.private.md": Items,
+		"inbox/bot.a/2026-02-05.md": Note, "inbox/bot.a/x/fact.md": Note, "inbox/fact.md": Note, "Inbox/bot.a/fact.md": Note,
+		"memory/2026-02-05.public.md": Daily, "memory/2026-02-05.desk.public.md": Daily, "memory/2026-02-05.desk.private.md": Daily, "memory/2026-02-05-public.md": Note,
+		"_longterms/a/fact.public.md": Items, "_longterms/a/fact-public.md": Note, "_longterms/a/fact.public-1.md": Note,
 	} {
 		doc := l.Parse(path, []byte("- x\n"), Meta{})
 		if doc.Place.Kind != want {

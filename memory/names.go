@@ -52,16 +52,9 @@ func BesideFile(path, ending string) string {
 	return base + ending + mdExt
 }
 
-// CutEnding returns a base name without the ending of a file beside the usual one, which
-// may have a number, as in fact.public-2.
+// CutEnding returns a base name without the ending of a file beside the usual one.
 func CutEnding(base string) string {
-	for _, ending := range []string{PublicFile, UnseenFile} {
-		name, number, ok := strings.Cut(base, ending)
-		if ok && (number == "" || len(number) == 2 && number[0] == '-' && '2' <= number[1] && number[1] <= '9') {
-			return name
-		}
-	}
-	return base
+	return strings.TrimSuffix(strings.TrimSuffix(base, PublicFile), UnseenFile)
 }
 
 // DailyName returns the day of a daily note from its base name: the day itself, or

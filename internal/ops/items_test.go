@@ -103,8 +103,8 @@ func TestItemPutHidesOthers(t *testing.T) {
 func TestPublicItems(t *testing.T) {
 	const home = "_longterms/acct_42/"
 	main := "---\nsubject_id: acct:42\n---\n- **tea**: mine <!-- id=m1 visibility=private_only source=api -->"
-	old := "---\nsubject_id: acct:42\n---\n- **cup**: old <!-- id=o1 visibility=public_ok source=public:groupbot -->"
-	d := newTestMemory(t, []*testFile{{path: home + "fact.md", blocks: []block{{text: main}}}, {path: home + "fact.public-2.md", blocks: []block{{text: old}}}}, nil)
+	old := "---\nsubject_id: acct:42\nvisibility: public_ok\n---\n- **cup**: old <!-- id=o1 visibility=public_ok source=public:groupbot -->"
+	d := newTestMemory(t, []*testFile{{path: home + "fact.md", blocks: []block{{text: main}}}, {path: home + "fact.public.md", blocks: []block{{text: old}}}}, nil)
 	d.isInitial = false
 	own, program := as("acct:42", "private"), as("acct:42", "public")
 	bot, other := guest("groupbot", "acct:42", "public"), guest("other", "acct:42", "public")

@@ -112,12 +112,10 @@ func (m readOps) isLog(c Call, doc *memory.Document) bool {
 }
 
 // isLogOf reports whether a place is that of a log, which is the subject's if it is among the
-// sessions. Logs of earlier versions have other names.
+// sessions.
 func isLogOf(subject string, p memory.Place) bool {
-	names := []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
-		memory.SessionFile("log of " + subject + " in public")}
 	return p.Kind == memory.Daily || p.Kind == memory.Session && subject != "" &&
-		slices.Contains(names, memory.CutEnding(p.Session)+".md")
+		memory.CutEnding(p.Session)+".md" == memory.SessionFile(subject)
 }
 
 // errNotOwnLog reports that a file is not the caller's log.
