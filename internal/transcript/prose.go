@@ -17,11 +17,10 @@ const quotedLines = 3
 var quotationRE = lazyregexp.New(`^(?:>|＞|&gt;|»|│|┃|▌)`)
 
 // reportRE matches an introduction of the words of others.
-var reportRE = compilePattern(`\b(?:says?|said|reads?|states?|stated|wrote|writes|quot(?:e|es|ed|ing)|` +
-	`according to|contents? of)\b[^.!?:：]*[:：]` +
-	`|\b(?:this|that|the(?: following)?|following|from (?:the|a|an|my|our|his|her|their|this)) (?:\S+ ){0,2}` +
-	`(?:(?:e-?)?mails?|messages?|letter|page|website|article|post|document|docs?|readme|text|transcript|minutes|` +
-	`ticket|issue|thread|comments?|review|chat|output|log)(?: (?:below|from \S+))?\s*[:：]\s*$` +
+var reportRE = compilePattern(`\b(?:says?|said|reads?|states?|wrote|writes|quot(?:e|es|ed|ing)|according to|contents? of)\b` +
+	`[^.!?:：]*[:：]|\b(?:this|that|the(?: following)?|following|from (?:the|a|an|my|our|his|her|their|this)) ` +
+	`(?:\S+ ){0,2}(?:(?:e-?)?mails?|messages?|letter|page|website|article|post|document|docs?|readme|text|ticket|issue|` +
+	`thread|comments?|chat|output|log)(?: (?:below|from \S+))?\s*[:：]\s*$` +
 	`|(?:写道|写着|说道?|提到|原文|引用|内容|邮件|网页|文章|文档)(?:如下|是)?\s*[:：]`)
 
 // ProseLines returns the lines of a message that may be its author's own
