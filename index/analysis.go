@@ -55,11 +55,10 @@ type analyzer struct {
 	stems map[string]string
 	env   *snowballstem.Env
 
-	emit    func(token)
-	stopped bool       // emit needs no more tokens
-	word    []wordRune // word being read
-	run     runState   // run being read
-	low     []byte
+	emit func(token)
+	word []wordRune // word being read
+	run  runState   // run being read
+	low  []byte
 
 	text   string // being analyzed
 	joined int    // start of the words that dots join with the one being read, or -1

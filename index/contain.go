@@ -89,22 +89,15 @@ func (s *search) absentWords(corrected []Correction) (list []string) {
 	if len(s.words.list) > maxListed {
 		return nil
 	}
-	gone := make(map[string]bool)
+	has := make(map[string]bool)
 	for i, t := range s.words.terms {
-		if !t.whole || !s.absent[i] {
-			continue
-		}
-		gone[t.term] = true
-		for k := i + 1; k < len(s.words.terms) && s.words.terms[k].instead; k++ {
-			o := s.words.terms[k]
-			isShown := func(c Correction) bool { return c.Word == o.corrects }
-			if !s.absent[k] && (o.corrects == "" || slices.ContainsFunc(corrected, isShown)) {
-				delete(gone, t.term)
-			}
+		isShown := func(c Correction) bool { return c.Word == t.corrects }
+		if !s.absent[i] && (t.corrects == "" || slices.ContainsFunc(corrected, isShown)) {
+			has[t.term] = true
 		}
 	}
 	for _, w := range s.words.list {
-		if slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) && !w.isSentence() && !(w.run && s.containsPart(&w)) {
+		if found, _ := s.hasWord(&w, has); !found && !w.isSentence() && !(w.run && s.containsPart(&w)) {
 			list = append(list, w.text)
 		}
 	}

@@ -24,8 +24,8 @@ func (a *analyzer) eachToken(s string, emit func(token)) {
 
 func (a *analyzer) eachTokenOf(s string, emit func(token)) {
 	a.emit, a.text, a.joined, a.run = emit, s, -1, runState{}
-	a.word, a.stopped = a.word[:0], false
-	for i := 0; i < len(s) && !a.stopped; {
+	a.word = a.word[:0]
+	for i := 0; i < len(s); {
 		if n := norm.NFKC.QuickSpanString(s[i:]); n > 0 {
 			a.readNormal(i, i+n)
 			i += n
@@ -47,7 +47,7 @@ func (a *analyzer) eachTokenOf(s string, emit func(token)) {
 
 // readNormal reads the bytes from i to end of the text, which are in normal form.
 func (a *analyzer) readNormal(i, end int) {
-	for s := a.text; i < end && !a.stopped; {
+	for s := a.text; i < end; {
 		if s[i] >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:end])
 			a.readRune(r, i, i+n, true)

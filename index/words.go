@@ -63,17 +63,12 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	text = strings.ToValidUTF8(text[:min(len(text), maxQueryText)], "") // a character may be cut
 	w.phrases, _ = splitPhrases(text)
 	if all {
-		end := len(text)
 		a.wholeWords(text, func(t token) {
-			if !slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) {
+			if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) {
 				w.terms = append(w.terms, qterm{term: t.term, weight: 1})
 			}
-			if len(w.terms) == maxTerms {
-				a.stopped, end = true, t.end
-			}
 		})
-		w.terms = w.terms[:min(len(w.terms), maxTerms)]
-		a.eachToken(text[:end], func(t token) { w.addToken(text, t, false) })
+		a.eachToken(text, func(t token) { w.addToken(text, t, false) })
 		w.finishList()
 		for i := range w.terms {
 			w.terms[i].whole = true
