@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -247,27 +246,22 @@ func (s *search) matchesWords(variant uint32) bool {
 	return false
 }
 
-// placeSuccessors limits the score of each entry to that of the entry that supersedes
-// it, if that is in the list.
+// placeSuccessors places entries behind those that supersede them.
 func (s *search) placeSuccessors(all []candidate) {
 	at := make(map[entryKey]int, len(all))
 	for i, c := range all {
 		at[c.entryKey] = i
 	}
-	var place func(i, depth int)
-	place = func(i, depth int) {
-		c := &all[i]
-		next, ok := s.findSuccessor(c.entryKey)
-		if !ok || c.superseded > 0 || depth == maxSuccessors {
-			return
+	var ranked func(k entryKey) (candidate, bool)
+	ranked = func(k entryKey) (candidate, bool) {
+		i, ok := at[k]
+		if !ok {
+			return candidate{}, false
 		}
-		if k, ok := at[next]; ok {
-			place(k, depth+1)
-			c.score = math.Min(c.score, all[k].score)
-			c.superseded = all[k].superseded + 1
-		}
+		all[i] = s.placeBehind(all[i], ranked)
+		return all[i], true
 	}
-	for i := range all {
-		place(i, 0)
+	for _, c := range all {
+		ranked(c.entryKey)
 	}
 }

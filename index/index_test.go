@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -253,49 +254,26 @@ func TestEqualTextIsShownOnce(t *testing.T) {
 	}
 }
 
-// listName is the file that lists the segments.
-const listName = "store/root.bolt"
-
 // TestDamage damages an index in every way that a disk can. The index must open, report
 // that its answers are incomplete, and be complete after the files have been applied.
 func TestDamage(t *testing.T) {
-	segment := func(change func(t *testing.T, name string)) func(*testing.T, string) {
-		return func(t *testing.T, dir string) {
-			names, _ := filepath.Glob(filepath.Join(dir, "store", "*.zap"))
-			if len(names) == 0 {
-				t.Fatal("no segment on disk")
-			}
-			change(t, names[0])
-		}
+	type file struct {
+		name string
+		text []byte
 	}
-	write := func(t *testing.T, name string, b []byte) {
-		t.Helper()
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, damage := range map[string]func(*testing.T, string){
-		"truncated": segment(func(t *testing.T, name string) {
-			info, _ := os.Stat(name)
-			if err := os.Truncate(name, info.Size()-1); err != nil {
-				t.Fatal(err)
-			}
-		}),
-		"empty":   segment(func(t *testing.T, name string) { write(t, name, nil) }),
-		"removed": segment(func(t *testing.T, name string) { os.Remove(name) }),
-		"bit flipped": segment(func(t *testing.T, name string) {
-			b, _ := os.ReadFile(name)
-			b[len(b)/2] ^= 4
-			write(t, name, b)
-		}),
-		"zeroed": segment(func(t *testing.T, name string) {
-			info, _ := os.Stat(name)
-			write(t, name, make([]byte, info.Size()))
-		}),
-		"list garbage": func(t *testing.T, dir string) { write(t, filepath.Join(dir, listName), []byte("garbage")) },
-		"list empty":   func(t *testing.T, dir string) { write(t, filepath.Join(dir, listName), nil) },
-		"list gone":    func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, listName)) },
-		"all gone":     func(t *testing.T, dir string) { os.RemoveAll(dir) },
+	for name, damage := range map[string]func(segment, list file) error{
+		"truncated": func(s, _ file) error { return os.WriteFile(s.name, s.text[:len(s.text)-1], 0o600) },
+		"empty":     func(s, _ file) error { return os.WriteFile(s.name, nil, 0o600) },
+		"removed":   func(s, _ file) error { return os.Remove(s.name) },
+		"bit flipped": func(s, _ file) error {
+			s.text[len(s.text)/2] ^= 4
+			return os.WriteFile(s.name, s.text, 0o600)
+		},
+		"zeroed":       func(s, _ file) error { return os.WriteFile(s.name, make([]byte, len(s.text)), 0o600) },
+		"list garbage": func(_, l file) error { return os.WriteFile(l.name, []byte("garbage"), 0o600) },
+		"list empty":   func(_, l file) error { return os.WriteFile(l.name, nil, 0o600) },
+		"list gone":    func(_, l file) error { return os.Remove(l.name) },
+		"all gone":     func(_, l file) error { return os.RemoveAll(filepath.Dir(filepath.Dir(l.name))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
@@ -305,7 +283,11 @@ func TestDamage(t *testing.T) {
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
-			damage(t, filepath.Join(dir, "bleve"))
+			names, _ := filepath.Glob(filepath.Join(x.dir, "store", "*.zap"))
+			text, err := os.ReadFile(names[0])
+			if err := errors.Join(err, damage(file{names[0], text}, file{name: filepath.Join(x.dir, "store", "root.bolt")})); err != nil {
+				t.Fatal(err)
+			}
 			x = s.open(t, dir)
 			res, err := x.Search(t.Context(), ownerView(t), Query{Text: "green", Limit: 1})
 			if err != nil || !res.Degraded || !x.Status().Degraded {

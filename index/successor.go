@@ -162,19 +162,30 @@ func (s *search) rank(c candidate) candidate {
 	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
 		return c
 	}
-	next, ok := s.findSuccessor(c.entryKey)
+	return s.placeBehind(c, func(k entryKey) (candidate, bool) {
+		next, ok := s.candidateAt(k)
+		if ok {
+			next = s.rank(next)
+		}
+		return next, ok
+	})
+}
+
+// placeBehind returns a candidate with at most the rank behind its successor, which ranked
+// returns if it is a candidate.
+func (s *search) placeBehind(c candidate, ranked func(entryKey) (candidate, bool)) candidate {
+	of, ok := s.findSuccessor(c.entryKey)
 	if !ok {
 		return c
 	}
-	before, ok := s.candidateAt(next)
+	next, ok := ranked(of)
 	if !ok {
 		return c
 	}
-	before = s.rank(before)
-	if c.phrases > before.phrases || c.phrases == before.phrases && c.score > before.score {
-		c.phrases, c.score = before.phrases, before.score
+	if c.phrases > next.phrases || c.phrases == next.phrases && c.score > next.score {
+		c.phrases, c.score = next.phrases, next.score
 	}
-	c.superseded = before.superseded + 1
+	c.superseded = next.superseded + 1
 	return c
 }
 
