@@ -41,6 +41,7 @@ type qterm struct {
 	corrects string // misspelled word that the term replaces
 	whole    bool   // not only part of a word: an entry with all words contains it
 	instead  bool   // an entry can contain it instead of the whole term before it
+	stop     bool   // a stop word
 	person   bool   // a pronoun, which counts only in entries with other terms
 	isType   bool   // the type of an entry, not a word
 
@@ -75,42 +76,49 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 		}
 		return w
 	}
-	var stops []qterm
-	counts, stopCounts := make(map[string]float64), make(map[string]float64)
-	isQuoted := quotedTokens(text)
+	quoted := make(map[string]bool)
+	for _, phrase := range w.phrases {
+		a.eachToken(phrase, func(t token) { quoted[t.term] = true })
+	}
+	type key struct {
+		term string
+		stop bool
+	}
+	known := make(map[key]int) // indexes of the terms
 	a.eachToken(text, func(t token) {
-		quoted := isQuoted(t)
-		terms, counts := &w.terms, counts
-		stop := isStopWord(text, t) && prefixOfWord(text, t) == ""
-		if stop {
-			terms, counts = &stops, stopCounts
+		q := qterm{term: t.term, prefix: prefixOfWord(text, t)}
+		q.stop = q.prefix == "" && isStopWord(text, t)
+		if !quoted[t.term] {
+			q.typo = typoOf(text, t)
 		}
-		w.addToken(text, t, stop)
-		if n := len(*terms) - 1; t.joined && n >= 0 && strings.TrimRight(t.term, "+#") == (*terms)[n].term {
-			*terms = (*terms)[:n] // C++ and C# are not C
+		w.addToken(text, t, q.stop)
+		if n := len(w.terms) - 1; t.joined && n >= 0 && strings.TrimRight(t.term, "+#") == w.terms[n].term {
+			delete(known, key{w.terms[n].term, w.terms[n].stop}) // C++ and C# are not C
+			w.terms = w.terms[:n]
 		}
-		counts[t.term]++
-		if counts[t.term] == 1 {
-			q := qterm{term: t.term, weight: 1}
-			if !quoted {
-				q.typo = typoOf(text, t)
-			}
-			q.prefix = prefixOfWord(text, t)
-			*terms = append(*terms, q)
+		i, ok := known[key{t.term, q.stop}]
+		if !ok {
+			i = len(w.terms)
+			known[key{t.term, q.stop}] = i
+			w.terms = append(w.terms, q)
 		}
+		w.terms[i].weight++
 	})
-	if len(w.terms) == 0 {
-		w.terms, counts = stops, stopCounts
-	} else {
-		for _, q := range stops {
-			if firstPerson[q.term] {
-				w.terms = append(w.terms, qterm{term: q.term, weight: q.weight, person: true})
-				counts[q.term] = stopCounts[q.term]
-			}
+	var others, pronouns []qterm
+	for _, q := range w.terms {
+		q.person = q.stop && firstPerson[q.term]
+		switch {
+		case q.person:
+			pronouns = append(pronouns, q)
+		case !q.stop:
+			others = append(others, q)
 		}
 	}
+	if len(others) > 0 {
+		w.terms = append(others, pronouns...)
+	}
 	for i := range w.terms {
-		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])
+		w.terms[i].weight = math.Sqrt(w.terms[i].weight)
 	}
 	w.finishList()
 	return w
@@ -233,20 +241,6 @@ func (a *analyzer) wholeWords(text string, emit func(token)) {
 		}
 	})
 	flush()
-}
-
-// quotedTokens returns a function that reports whether a token is part of a
-// phrase. It must be called with all tokens of the text in order.
-func quotedTokens(text string) func(token) bool {
-	total := strings.Count(text, `"`)
-	marks, end := 0, 0 // quotes before the end of the last token
-	return func(t token) bool {
-		if t.start > end {
-			marks += strings.Count(text[end:t.start], `"`)
-			end = t.start
-		}
-		return marks%2 == 1 && marks < total
-	}
 }
 
 // maxPhrases bounds the phrases of a query, because each phrase is searched in
