@@ -185,12 +185,8 @@ func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 		all, some := joinChunks(file.front, chunks), joinChunks(file.without, readableChunks(chunks))
 		l := testLayout()
 		full, reduced := l.Parse(file.path, []byte(all), testMeta), l.Parse(file.path, []byte(some), testMeta)
-		var dirs Directories
 		for _, scope := range file.readers {
-			v, err := dirs.View(scope)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := viewOf(t, scope)
 			if got, want := visible(full, v), visible(reduced, v); got != want {
 				t.Fatalf("seed %d: %+v sees more or less of\n%s\n(-without the rest +with it):\n%s", seed, scope, all, cmp.Diff(want, got))
 			}
@@ -226,8 +222,7 @@ func visible(d *Document, v View) string {
 // TestShownWithoutMarkedText checks that marks make text private wherever they are in a
 // public file, and that the text around them stays public.
 func TestShownWithoutMarkedText(t *testing.T) {
-	var dirs Directories
-	nobody, _ := dirs.View(Scope{})
+	nobody := View{}
 	for _, c := range []struct {
 		src  string
 		tail bool // the text below is expected to be visible
@@ -286,9 +281,7 @@ func TestShownWithoutMarkedText(t *testing.T) {
 // TestShownEmpty checks that a file without readable text is treated like a
 // missing file. For views of a part of a file, so is an empty file.
 func TestShownEmpty(t *testing.T) {
-	var dirs Directories
-	nobody, _ := dirs.View(Scope{})
-	owner, _ := dirs.View(Scope{Subject: "owner", Context: Private})
+	nobody, owner := View{}, viewOf(t, Scope{Subject: "owner", Context: Private})
 	for _, c := range []struct {
 		path, src     string
 		nobody, owner bool // expected to see text
@@ -364,10 +357,7 @@ func TestProse(t *testing.T) {
 		{"nothing", "---\nsummary: x\n---\n<!-- id=x -->\n", Public, nil},
 	} {
 		l := &Layout{Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("SECRET"), []byte("XXXXXX")) }}
-		v, err := (&Directories{}).View(Scope{Subject: "owner", Context: c.context})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := viewOf(t, Scope{Subject: "owner", Context: c.context})
 		var got []string
 		if doc := l.Parse("MEMORY.md", []byte(c.source), testMeta).For(v); doc != nil {
 			for _, line := range doc.Prose(v) {
@@ -399,24 +389,16 @@ func FuzzExcerpt(f *testing.F) {
 		paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md", "x/y.md"}
 		l := testLayout()
 		d := l.Parse(paths[int(n)%len(paths)], src, testMeta)
-		var dirs Directories
 		owner := d.publicPartition.Owner
 		for _, subject := range []string{"owner", "acct:42", "acct:1"} {
-			if v, err := dirs.View(Scope{Subject: subject}); err == nil && v.Readable(d.publicPartition) {
+			if viewOf(t, Scope{Subject: subject}).Readable(d.publicPartition) {
 				owner = subject
 			}
 		}
 		if ValidSubject(owner) != nil {
 			owner = "owner" // for text without a subject
 		}
-		view := func(s Scope) View {
-			v, err := dirs.View(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
-		outside, inside := view(Scope{Subject: owner}), view(Scope{Subject: owner, Context: Private})
+		outside, inside := viewOf(t, Scope{Subject: owner}), viewOf(t, Scope{Subject: owner, Context: Private})
 		e := d.Excerpt()
 		switch {
 		case e == nil && d.For(outside) != nil && (d.For(outside) != d || d.Partition != d.publicPartition):

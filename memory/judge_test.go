@@ -45,10 +45,7 @@ type mergeFixture struct {
 
 func (c *mergeFixture) newMerge(t *testing.T) (m *Merge, existing, draft []Mergeable) {
 	t.Helper()
-	view, err := new(Directories).View(Scope{Subject: "owner", Context: Private})
-	if err == nil {
-		m, err = c.layout.Merge(c.doc, c.entries, permitReadable(view))
-	}
+	m, err := c.layout.Merge(c.doc, c.entries, permitReadable(viewOf(t, Scope{Subject: "owner", Context: Private})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,138 +94,57 @@ func decodePicture(b []byte) []byte {
 	return []byte(s)
 }
 
-// dumpDocument returns all values of a document that are not zero.
+// omitted are the fields that dump leaves out: positions, which checkLines checks, and words
+// for people.
+var omitted = map[string]bool{"Span": true, "Comment": true, "Box": true, "Heading": true, "Path": true, "Message": true, "Written": true}
+
+// dump appends the fields of a struct that are not zero, and on lines of their own the
+// structs in it. It omits derived ids, see [TestDerivedIDs].
+func dump(b *strings.Builder, indent, name string, v reflect.Value) {
+	b.WriteString(indent + name)
+	var below []func()
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Name
+		if !v.Type().Field(i).IsExported() || f.IsZero() || omitted[name] {
+			continue
+		}
+		switch value := f.Interface().(type) {
+		case Place:
+			below = append(below, func() { dump(b, indent+"  ", name, f) })
+		case Front:
+			below = append(below, func() { dump(b, indent+"  ", name, f) })
+		case []Heading, []Entry, []Problem, []Field, []Task, []Link:
+			below = append(below, func() {
+				for i := range f.Len() {
+					dump(b, indent+"  ", f.Type().Elem().Name(), f.Index(i))
+				}
+			})
+		case []byte:
+		case time.Time:
+			fmt.Fprintf(b, " %s=%s", name, value.Format(time.RFC3339Nano))
+		case string:
+			if name != "ID" || value[0] != '~' {
+				fmt.Fprintf(b, " %s=%q", name, value)
+			}
+		default:
+			fmt.Fprintf(b, " %s=%v", name, value)
+		}
+	}
+	b.WriteByte('\n')
+	for _, write := range below {
+		write()
+	}
+}
+
 func dumpDocument(d *Document) string {
 	var b strings.Builder
-	field := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, " %s=%s", name, value)
-		}
-	}
-	part := func(p Partition) string {
-		v := "private"
-		if p.Visibility == PublicOK {
-			v = "public"
-		}
-		return p.Owner + "/" + v
-	}
-	fmt.Fprintf(&b, "%s own=%s", d.Place.Kind, part(d.Own))
-	field("claim", d.Claim)
-	field("day", d.Place.Day)
-	field("session", d.Place.Session)
-	field("namespace", d.Place.Namespace)
-	if d.Unsound {
-		b.WriteString(" unsound")
-	}
-	b.WriteByte('\n')
-	dumpFront(&b, &d.Front)
-	for _, h := range d.Headings {
-		fmt.Fprintf(&b, "heading %s parent=%d %s %q\n", lineRangeText(h.Line, h.EndLine), h.Parent, strings.Repeat("#", h.Level), h.Text)
-	}
-	for _, s := range d.Hidden {
-		fmt.Fprintf(&b, "hidden %s\n", lineRangeText(d.lines.at(s.Start), d.lines.at(s.End-1)))
-	}
+	dump(&b, "", "Document", reflect.ValueOf(*d))
 	for i := range d.Entries {
-		e := &d.Entries[i]
-		id := e.ID
-		if strings.HasPrefix(id, "~") && !e.Given {
-			id = ""
+		if key, value, ok := d.Entries[i].Item(); ok && d.Place.Kind == Items {
+			fmt.Fprintf(&b, "value %q = %q\n", key, value)
 		}
-		fmt.Fprintf(&b, "%s %s %s %s", [...]string{"item", "paragraph", "table", "quote", "html", "code", "empty-heading"}[e.Block],
-			lineRangeText(e.Line, e.EndLine), part(e.Partition), e.Type)
-		field("id", id)
-		if e.Title != "" {
-			fmt.Fprintf(&b, " title=%q", e.Title)
-		}
-		if want := (time.Time{}); e.Time != want {
-			field("time", e.Time.Format(time.RFC3339))
-		}
-		field("added", e.Added)
-		field("tags", strings.Join(e.Tags, ","))
-		if e.Importance != 0 {
-			field("importance", fmt.Sprint(e.Importance))
-		}
-		if e.HasConfidence {
-			field("confidence", fmt.Sprint(e.Confidence))
-		}
-		field("source", e.Source)
-		field("evidence", strings.Join(e.Evidence, "|"))
-		field("supersedes", e.Supersedes)
-		if e.Pin {
-			b.WriteString(" pin")
-		}
-		fmt.Fprintf(&b, "\n  in %s\n", strings.Join(e.Sections, " › "))
-		for l := range strings.SplitSeq(e.Text, "\n") {
-			fmt.Fprintf(&b, "  | %s\n", l)
-		}
-		fmt.Fprintf(&b, "  norm %s\n", e.Norm)
-		for _, t := range e.Tasks {
-			fmt.Fprintf(&b, "  task %s line=%d box=%q %q norm=%q", t.State, t.Line, d.Source[t.Box.Start:t.Box.End], t.Text, t.Norm)
-			field("id", t.ID)
-			if t.Under != "" {
-				fmt.Fprintf(&b, " under=%q parent=%d", t.Under, t.Parent)
-			}
-			if t.InTasks {
-				b.WriteString(" tasks")
-			}
-			if t.FollowUp {
-				b.WriteString(" follow-ups")
-			}
-			b.WriteByte('\n')
-		}
-		for _, l := range e.Links {
-			fmt.Fprintf(&b, "  link %q → %q", l.Text, l.Target)
-			field("anchor", l.Anchor)
-			field("paths", strings.Join(l.Paths, " "))
-			field("name", l.Name)
-			b.WriteByte('\n')
-		}
-		if key, value, ok := e.Item(); ok && d.Place.Kind == Items {
-			fmt.Fprintf(&b, "  value %q = %q\n", key, value)
-		}
-		if e.IsSummary() && d.Place.Kind == Items {
-			b.WriteString("  summary\n")
-		}
-	}
-	for _, p := range d.Problems {
-		fmt.Fprintf(&b, "problem %s line=%d\n", p.Code, p.Line)
 	}
 	return b.String()
-}
-
-func lineRangeText(from, to int) string {
-	if from == to {
-		return fmt.Sprint(from)
-	}
-	return fmt.Sprintf("%d-%d", from, to)
-}
-
-func dumpFront(b *strings.Builder, f *Front) {
-	if !f.Present {
-		return
-	}
-	fmt.Fprintf(b, "front %d-%d", f.Span.Start, f.Span.End)
-	if f.Broken {
-		b.WriteString(" broken")
-	}
-	if !f.Updated.IsZero() {
-		b.WriteString(" updated=" + f.Updated.Format(time.RFC3339Nano))
-	}
-	for _, s := range []struct{ name, value string }{
-		{"summary", f.Summary}, {"tasks", f.Tasks}, {"follow_ups", f.FollowUps}, {"session", f.SessionID}, {"source", f.Source},
-		{"subject", f.SubjectID}, {"contact", f.ContactID}, {"nickname", f.ContactNickname}, {"tags", strings.Join(f.Tags, ",")},
-	} {
-		if s.value != "" {
-			fmt.Fprintf(b, " %s=%q", s.name, s.value)
-		}
-	}
-	if f.HasVisibility {
-		fmt.Fprintf(b, " visibility=%s", f.Visibility)
-	}
-	b.WriteByte('\n')
-	for _, field := range f.Fields {
-		fmt.Fprintf(b, "  field %s line=%d span=%d-%d %#v\n", field.Key, field.Line, field.Span.Start, field.Span.End, field.Value)
-	}
 }
 
 // seeds contains texts that have broken Markdown parsers, and every construct
@@ -422,11 +342,7 @@ func checkEntries(t *testing.T, d *Document) {
 // the public lines are those of public entries, and of text between entries.
 func checkShown(t *testing.T, d *Document, s Scope) {
 	t.Helper()
-	var dirs Directories
-	v, err := dirs.View(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := viewOf(t, s)
 	lines, shown := d.publicLines(), d.Shown(v)
 	for i := range d.Entries {
 		e := &d.Entries[i]
@@ -737,7 +653,7 @@ func TestWorstFiles(t *testing.T) {
 					d.Entries[i].TaskID(task)
 				}
 			}
-			if lines := d.Prose(d.viewOfEverything()); len(lines) == 0 {
+			if lines := d.Prose(d.OwnView()); len(lines) == 0 {
 				t.Errorf("%s: no prose", name)
 			}
 		})
@@ -832,19 +748,20 @@ func checkMasked(t *testing.T, d *Document, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Join(d.Shown(d.viewOfEverything()).Lines, "\n")
+	lines := strings.Join(d.Shown(d.OwnView()).Lines, "\n")
 	if strings.Contains(string(text), secret) || strings.Contains(lines, secret) {
 		t.Fatalf("%q is told:\n%s\n%s", secret, text, lines)
 	}
 }
 
-// viewOfEverything returns a view that may read the whole document.
-func (d *Document) viewOfEverything() View {
-	owners := map[string]string{d.Own.Owner: "", d.privatePartition.Owner: ""}
-	for i := range d.Entries {
-		owners[d.Entries[i].Partition.Owner] = ""
+// viewOf returns the view of a scope, without claims of directories.
+func viewOf(t testing.TB, s Scope) View {
+	t.Helper()
+	v, err := new(Directories).View(s)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return View{owners: owners, private: true}
+	return v
 }
 
 // sameShape fails if two documents differ in structure, readers or positions of
@@ -910,7 +827,7 @@ func TestRewriteKeepsMasked(t *testing.T) {
 	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }
 	src := "# A\n- " + credential + "\n- b\n- " + credential[:len(credential)-1] + "8\n- for c: " + credential + "\n- d\n"
 	d := parse([]byte(src))
-	v := d.viewOfEverything()
+	v := d.OwnView()
 	shown := d.Shown(v).Text()
 	masked := string(maskTokens([]byte(credential)))
 	for _, test := range []struct{ old, new, want string }{

@@ -347,11 +347,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 // TestRewriteKeepsBytes checks that unchanged lines keep their bytes and that
 // new lines take the line endings of the file.
 func TestRewriteKeepsBytes(t *testing.T) {
-	var dirs Directories
-	owner, err := dirs.View(Scope{Subject: "owner", Context: Private})
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := viewOf(t, Scope{Subject: "owner", Context: Private})
 	l := testLayout()
 	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }
 	for _, c := range []struct{ src, text, want string }{

@@ -95,15 +95,11 @@ func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, [
 	if err := dec.Decode(&draft); err != nil {
 		t.Fatalf("%s: %v", f.Data, err)
 	}
-	var dirs Directories
 	scope, source := Scope{Subject: "owner", Context: Private}, "cli"
 	if strings.Contains(f.Name, "public") {
 		scope.Context, source = Public, PublicSource+"telegram"
 	}
-	view, err := dirs.View(scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := viewOf(t, scope)
 	next, outcomes, err := mergeDraft(l, d, &draft, view, source, mergeNow)
 	if err != nil {
 		return d, []string{"error: " + err.Error() + "\n"}
@@ -260,20 +256,6 @@ func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, so
 	return next, nil
 }
 
-func views(t *testing.T) (public, private View) {
-	t.Helper()
-	var dirs Directories
-	public, err := dirs.View(Scope{Subject: "acct:1", Context: Public})
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err = dirs.View(Scope{Subject: "owner", Context: Private})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return public, private
-}
-
 func FuzzMerge(f *testing.F) {
 	for i, s := range seeds {
 		f.Add([]byte(s), uint64(i))
@@ -285,10 +267,9 @@ func FuzzMerge(f *testing.F) {
 		f.Add([]byte(s), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, src []byte, seed uint64) {
-		public, private := views(t)
-		view, source := private, "cli"
+		view, source := viewOf(t, Scope{Subject: "owner", Context: Private}), "cli"
 		if seed%2 == 0 {
-			view, source = public, PublicSource+"x"
+			view, source = viewOf(t, Scope{Subject: "acct:1", Context: Public}), PublicSource+"x"
 		}
 		d := testLayout().Parse("2026-02-04/a.md", src, testMeta)
 		if !view.Readable(d.Own) {
@@ -300,7 +281,7 @@ func FuzzMerge(f *testing.F) {
 
 // TestMergeAtRandom merges random drafts into random files.
 func TestMergeAtRandom(t *testing.T) {
-	_, private := views(t)
+	private := viewOf(t, Scope{Subject: "owner", Context: Private})
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 19))
 		src := []string{"", "---\nsession_id: s\nsummary: s\n---\n"}[r.IntN(2)] + joinChunks("", randomDocument(r, PublicOK))

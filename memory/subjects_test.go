@@ -11,7 +11,6 @@ import (
 )
 
 func TestReadable(t *testing.T) {
-	var dirs Directories
 	scopes := map[string]Scope{
 		"zero":          {},
 		"nobody, alone": {Context: Private, Aliases: []string{"acct:1"}},
@@ -44,11 +43,7 @@ func TestReadable(t *testing.T) {
 	} {
 		var got []string
 		for _, name := range []string{"alias", "nobody, alone", "other", "private", "public", "reserved", "unknown", "zero"} {
-			v, err := dirs.View(scopes[name])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v.Readable(c.p) {
+			if viewOf(t, scopes[name]).Readable(c.p) {
 				got = append(got, name)
 			}
 		}
