@@ -33,6 +33,12 @@ func socketDir(t *testing.T) string {
 // serveOn serves on endpoints until the test ends.
 func serveOn(t *testing.T, backend Backend, logger *slog.Logger, endpoints ...Endpoint) {
 	t.Helper()
+	(&Server{Backend: backend, Logger: logger}).serveOn(t, endpoints...)
+}
+
+// serveOn runs a server until the test ends, or the returned function is called.
+func (s *Server) serveOn(t *testing.T, endpoints ...Endpoint) (stop func()) {
+	t.Helper()
 	var listeners []*Listener
 	for _, e := range endpoints {
 		l, err := e.Listen()
@@ -41,7 +47,6 @@ func serveOn(t *testing.T, backend Backend, logger *slog.Logger, endpoints ...En
 		}
 		listeners = append(listeners, l)
 	}
-	s := &Server{Backend: backend, Logger: logger}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listeners...) }()
@@ -55,6 +60,7 @@ func serveOn(t *testing.T, backend Backend, logger *slog.Logger, endpoints ...En
 			t.Errorf("the server ended with: %v", err)
 		}
 	})
+	return cancel
 }
 
 // An emptyBackend is healthy and returns empty answers.
@@ -310,23 +316,11 @@ func TestSlowBodyGivesWay(t *testing.T) {
 	for _, path := range []string{"/v1/search", "/mcp"} {
 		t.Run(path, func(t *testing.T) {
 			socket := filepath.Join(socketDir(t), "s")
-			l, err := Endpoint{Path: socket}.Listen()
-			if err != nil {
-				t.Fatal(err)
-			}
 			s := &Server{
 				Backend: emptyBackend{}, Logger: slog.New(slog.DiscardHandler),
 				Limits: Limits{MaxConnections: 1, ReadBody: time.Hour, Drain: time.Millisecond},
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- s.Run(ctx, l) }()
-			defer func() {
-				cancel()
-				if err := errors.Join(<-ended, l.Close()); err != nil {
-					t.Error(err)
-				}
-			}()
+			s.serveOn(t, Endpoint{Path: socket})
 			slow, err := net.Dial("unix", socket)
 			if err != nil {
 				t.Fatal(err)
@@ -361,27 +355,18 @@ func (b slowBackend) Do(ctx context.Context, _ api.Caller, _ *api.Request) (any,
 // answered with an error.
 func TestStoppingAnswers(t *testing.T) {
 	socket := filepath.Join(socketDir(t), "s")
-	l, err := Endpoint{Path: socket}.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
 	began := make(chan struct{})
 	s := &Server{
 		Backend: slowBackend{began: began}, Logger: slog.New(slog.DiscardHandler),
 		Limits: Limits{Drain: 10 * time.Millisecond},
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, l) }()
+	stop := s.serveOn(t, Endpoint{Path: socket})
 	go func() {
 		<-began
-		cancel()
+		stop()
 	}()
 	answer := sendRaw(t, "unix", socket, "POST /v1/search HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 	if !strings.HasPrefix(answer, "HTTP/1.1 503") || !strings.Contains(answer, "the daemon stops or is reloaded") {
 		t.Errorf("the request is answered %q", answer)
-	}
-	if err := errors.Join(<-ended, l.Close()); err != nil {
-		t.Error(err)
 	}
 }
