@@ -111,7 +111,7 @@ soak: ## run one daemon under all loads for SOAK, an hour by default
 # 20,000 requests whose answers must not depend on hidden files, 1,000 merges, and 20
 # random memories compared with what each caller may read of them.
 stress: ## run the tests of privacy, merges, races and kills for long
-	$(GO) test ./internal/ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
+	$(GO) test ./internal/ops -count=1 -v -run '^TestNonInterference$$' -parallel 16 -timeout 0 -law-requests 20000
 	STRESS=1 $(GO) test ./vault -count=1 -v -run '^(TestMergesLoseNothing|TestNoSaveIsLost|TestKilled.*)$$' -timeout 1h
 	$(GO) test ./cmd/memwatchd/internal/daemon -count=1 -v -run '^(TestNonInterference.*|TestExcerpts)$$' -timeout 0 -woods 20
 
