@@ -22,6 +22,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A chores is a daemon with copies of tasks.
@@ -256,6 +257,19 @@ func personal(n int) string {
 }
 
 func appended(n int) string { return fmt.Sprintf("- version %d\n", n) }
+
+// needLeases skips a test if the file system has no leases. Without them a file cannot be
+// locked while it is changed, and a save at that instant may be kept under another name.
+func needLeases(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "probe.md"))
+	testkit.Must(t, err)
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if writing, _ := (&vault.Vault{Dir: dir}).Writing("probe.md"); !writing {
+		t.Skip("no leases here")
+	}
+}
 
 // TestRaceWrites saves a file while the daemon ticks and opens a task in it on
 // request, as fast as it can. No save is ever lost, and no temporary files are
