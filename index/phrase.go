@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -85,11 +86,15 @@ func (p Phrase) eachWord(text string, emit func(word []byte, start, end int)) {
 // normalizePhrase returns a text in the form in which the phrases of a query and the
 // names of headings are compared: its words, each with a space on both sides.
 func normalizePhrase(text string) string {
-	b := make([]byte, 1, len(text)+2)
-	b[0] = ' '
-	r := wordReader{text: text, emit: func(word []byte, _, _ int) { b = append(append(b, word...), ' ') }, apostrophe: -1}
+	var b strings.Builder
+	b.Grow(len(text) + 2)
+	b.WriteByte(' ')
+	r := wordReader{text: text, emit: func(word []byte, _, _ int) {
+		b.Write(word)
+		b.WriteByte(' ')
+	}, apostrophe: -1}
 	r.readText()
-	return string(b)
+	return b.String()
 }
 
 func (r *wordReader) readText() {
@@ -101,11 +106,16 @@ func (r *wordReader) readText() {
 	for i := 0; i < len(text); {
 		n := norm.NFKC.QuickSpanString(text[i:])
 		for end := i + n; i < end; {
-			if c := text[i]; 'a' <= c && c <= 'z' { // the most frequent case
+			switch c := text[i]; { // the most frequent cases
+			case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 				if len(r.word) == 0 {
 					r.start = i
 				}
 				r.word, r.end = append(r.word, c), i+1
+				i++
+				continue
+			case c == ' ':
+				r.flush()
 				i++
 				continue
 			}

@@ -108,13 +108,15 @@ func (s *search) applyPhrases(not []string) {
 // countPhrases returns how many of the wanted phrases are in the text of an entry or in
 // a heading above it, and reports whether the text contains an excluded one.
 func countPhrases(doc *memory.Document, e *memory.Entry, want, not []string) (excluded bool, n uint8) {
-	text := normalizePhrase(e.Text)
-	contains := func(phrase string) bool { return strings.Contains(text, phrase) }
+	texts := []string{normalizePhrase(e.Text)}
+	contains := func(phrase string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, phrase) })
+	}
 	if slices.ContainsFunc(not, contains) {
 		return true, 0
 	}
 	for _, heading := range headingsOf(doc, e) {
-		text += normalizePhrase(heading) // two spaces are between them, and none in a phrase
+		texts = append(texts, normalizePhrase(heading))
 	}
 	for _, phrase := range want {
 		if contains(phrase) {
