@@ -16,8 +16,8 @@ const Analysis = 6
 // Terms returns the terms of a text in their order, separated by spaces, for
 // another search engine.
 func (x *Index) Terms(text string) string {
-	b := x.acquireBuilder()
-	defer x.releaseBuilder(b)
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
 	var terms []string
 	b.eachToken(text, func(t token) { terms = append(terms, t.term) })
 	return strings.Join(terms, " ")
@@ -26,8 +26,8 @@ func (x *Index) Terms(text string) string {
 // QueryTerms returns the terms for which a search with the query looks, separated
 // by spaces.
 func (x *Index) QueryTerms(q Query) string {
-	b := x.acquireBuilder()
-	defer x.releaseBuilder(b)
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
 	included, _ := b.parse(&q)
 	var terms []string
 	for _, t := range included.terms[:min(len(included.terms), maxTerms)] {
@@ -40,8 +40,8 @@ func (x *Index) QueryTerms(q Query) string {
 // another machine. It ranks their entries like those of an index that contains
 // these documents only, which it makes in memory.
 func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*memory.Document) (res Result, err error) {
-	b := x.acquireBuilder()
-	defer x.releaseBuilder(b)
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
 	t := newTable()
 	read := make(map[*file]*memory.Document, len(docs))
 	var all []bleve.Document

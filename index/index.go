@@ -36,9 +36,6 @@ type Options struct {
 	// OnIncomplete is called in a separate goroutine, without locks, if every file must
 	// be applied again because the index failed.
 	OnIncomplete func()
-	// OnMerged is called in a separate goroutine, without locks, after a build and the
-	// merge of the segments that it left, which needs much memory.
-	OnMerged func()
 	// Logger receives messages for the operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -59,7 +56,7 @@ type Index struct {
 	completeness completeness // whether the table holds every file
 	revision     uint64       // number of changes
 
-	builders chan *builder // spare builders, which keep their caches of stems
+	builders sync.Pool // of *builder, which keep their caches of stems
 }
 
 // An Update is the current state of one file.
@@ -131,29 +128,11 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update, known *table
 
 // buildUpdate builds the record of a file and its blocks. It can reuse blocks of a record.
 func (x *Index) buildUpdate(u Update, before, reusable *file) (*file, []*block) {
-	b := x.acquireBuilder()
-	defer x.releaseBuilder(b)
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
 	f, blocks := b.buildFile(u.Doc, u.Stamp, u.Hash, reusable)
 	f.setWritten(before)
 	return f, blocks
-}
-
-func (x *Index) acquireBuilder() *builder {
-	select {
-	case b := <-x.builders:
-		return b
-	default:
-		b := newBuilder()
-		b.embeds = x.opt.Texts
-		return b
-	}
-}
-
-func (x *Index) releaseBuilder(b *builder) {
-	select {
-	case x.builders <- b:
-	default:
-	}
 }
 
 // writeUpdates stores files and makes the next version of the table, which becomes
@@ -234,7 +213,7 @@ func (x *Index) Confirm(epoch uint64) error {
 	if err := x.store.flush(); err != nil {
 		x.opt.Logger.Warn("cannot save the index to disk yet", "err", err)
 	}
-	x.store.endBuild(x.opt.OnMerged)
+	x.store.endBuild()
 	return nil
 }
 

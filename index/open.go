@@ -26,7 +26,12 @@ func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable(), builders: make(chan *builder, buildWorkers)}
+	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable()}
+	x.builders.New = func() any {
+		b := newBuilder()
+		b.embeds = opt.Texts
+		return b
+	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()

@@ -121,9 +121,9 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		}
 	}
 	check("as written")
-	merged := make(chan bool)
-	s.endBuild(func() { close(merged) })
-	<-merged
+	if err := s.mergeAll(); err != nil {
+		t.Fatal(err)
+	}
 	list, err := s.openSnapshot()
 	if err != nil {
 		t.Fatal(err)

@@ -115,8 +115,8 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b := x.acquireBuilder()
-	defer x.releaseBuilder(b)
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
 	x.mu.RLock()
 	store, table, degraded := x.store, x.table, x.isDegraded()
 	var snapshot *scorch.IndexSnapshot

@@ -423,21 +423,14 @@ func (s *store) mergeAll() error {
 	return s.scorch.ForceMerge(context.Background(), &plan)
 }
 
-// endBuild ends a first build. It calls merged when all segments have been merged.
-func (s *store) endBuild(merged func()) {
+// endBuild ends a first build.
+func (s *store) endBuild() {
 	s.mu.Lock()
-	fresh := s.fresh
-	s.fresh = false
-	s.mu.Unlock()
-	if !fresh {
-		return
+	defer s.mu.Unlock()
+	if s.fresh {
+		go s.mergeAll() // an error is reported
 	}
-	go func() {
-		s.mergeAll() // an error is reported
-		if merged != nil {
-			merged()
-		}
-	}()
+	s.fresh = false
 }
 
 // purge removes what has been deleted so far from the files on disk.

@@ -22,9 +22,9 @@ const rootsWait = 10 * time.Second
 // time the index was opened again. epoch is the index's epoch before that scan.
 func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
 	for first := true; ; first = false {
-		built := raiseHeapLimit()
+		setGCPercent(gcPercentBuilding)
 		err := d.confirmIndex(ctx, epoch)
-		built()
+		trimHeap()
 		blind := errors.Is(err, errUnreadable)
 		if err != nil && !blind {
 			return err

@@ -151,7 +151,6 @@ func (d *daemon) openComponents() error {
 			default:
 			}
 		},
-		OnMerged: trimHeap,
 	})
 	if err != nil {
 		return err

@@ -14,12 +14,6 @@ const (
 	gcPercentBuilding = 120
 )
 
-// raiseHeapLimit lets the heap grow until the returned function is called.
-func raiseHeapLimit() (built func()) {
-	setGCPercent(gcPercentBuilding)
-	return trimHeap
-}
-
 // trimHeap returns the memory that only a build needed to the system.
 func trimHeap() {
 	debug.FreeOSMemory()
