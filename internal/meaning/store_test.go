@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -282,38 +280,4 @@ func TestDamage(t *testing.T) {
 	if err := p.retain(func(key index.TextKey) bool { return key > 1 }); err != nil || p.len() != 0 {
 		t.Errorf("%d vectors, %v", p.len(), err)
 	}
-}
-
-// BenchmarkNear measures a search of 100,000 vectors with 768 dimensions, and
-// reports the recall of the ten nearest, the bytes of heap, and the time of opening.
-func BenchmarkNear(b *testing.B) {
-	const n, dimensions = 100_000, 768
-	list := randomVectors(1, n, dimensions)
-	p := newPartition(b, list[:10_000])
-	for i := 10_000; i < n; i += 10_000 {
-		mustAppend(b, p, i+1, list[i:i+10_000])
-	}
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	p.close()
-	before, start := heap(), time.Now()
-	p = reopen(b, p)
-	opening := time.Since(start)
-	used := heap() - before
-	queries := randomVectors(1, 100, dimensions)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if _, err := p.near(queries[i%len(queries)], 200, acceptAll); err != nil {
-			b.Fatal(err)
-		}
-		i++
-	}
-	b.ReportMetric(recall(b, p, list, queries[:30], 10), "recall@10")
-	b.ReportMetric(float64(used), "heap-B")
-	b.ReportMetric(float64(opening.Milliseconds()), "open-ms")
 }

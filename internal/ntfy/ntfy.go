@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/outbound"
 )
 
 const (
@@ -101,8 +102,8 @@ func (s *Subscriber) Run(ctx context.Context) error {
 			break
 		}
 		delay := retryDelay(failures)
-		if refused, ok := errors.AsType[*responseError](err); ok {
-			delay = max(delay, min(refused.retryAfter, maxServerDelay))
+		if refused, ok := errors.AsType[*outbound.Error](err); ok {
+			delay = max(delay, min(refused.RetryAfter, maxServerDelay))
 		}
 		s.updateStatus(func(st *Status) { st.Connected, st.Problem = false, err.Error() })
 		s.Logger.Warn("cannot receive the topic", "err", err, "again", delay.Round(time.Second))

@@ -23,20 +23,6 @@ var (
 	errClosed = errors.New("server closed the connection")
 )
 
-// A responseError is a response without a stream.
-type responseError struct {
-	status     int
-	retryAfter time.Duration // delay requested by the server
-}
-
-func (e *responseError) Error() string {
-	text := fmt.Sprintf("server returned %d %s", e.status, http.StatusText(e.status))
-	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
-		text += ": check capture.ntfy.token_file"
-	}
-	return text
-}
-
 // processConnection processes the events of one connection and returns the error that
 // ended it.
 func (s *Subscriber) processConnection(ctx context.Context, client *http.Client, at *position, failures *int) error {
@@ -80,7 +66,11 @@ func (s *Subscriber) openStream(ctx context.Context, client *http.Client, at *po
 	}
 	if res.StatusCode != http.StatusOK {
 		res.Body.Close()
-		return nil, &responseError{res.StatusCode, outbound.RetryAfter(res.Header)}
+		text := fmt.Sprintf("server returned %d %s", res.StatusCode, http.StatusText(res.StatusCode))
+		if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+			text += ": check capture.ntfy.token_file"
+		}
+		return nil, &outbound.Error{Status: res.StatusCode, RetryAfter: outbound.RetryAfter(res.Header), Text: text}
 	}
 	return res, nil
 }

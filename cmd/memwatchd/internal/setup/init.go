@@ -101,11 +101,6 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	}
 	layout := c.Layout()
 	found := recognizeLayout(c.Memory.Dir, &layout, host)
-	var hints []string
-	if found.copied && host == "" && c.Memory.Host == "" {
-		hints = append(hints, "A sync tool left conflict copies. If several machines write to this memory, "+
-			"set memory.host to a different name on each machine, so that each has daily notes of its own.")
-	}
 	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
 		return err
 	}
@@ -155,10 +150,7 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 		line("configuration:", path+" (exists)")
 	}
 	if found.empty && !example && template == "" {
-		hints = append(hints, fmt.Sprintf("To add example files, run `%s`.", flagsOf(g).Command("init --example")))
-	}
-	for _, hint := range hints {
-		fmt.Fprintln(g.Stdout, "\n"+term.EscapeLine(hint))
+		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n", term.EscapeLine(flagsOf(g).Command("init --example")))
 	}
 	return nil
 }

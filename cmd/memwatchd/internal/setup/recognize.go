@@ -18,7 +18,6 @@ import (
 type recognized struct {
 	layouts  []string // names of the layouts
 	empty    bool     // no Markdown files and no directories
-	copied   bool     // a sync tool left conflict copies of daily notes
 	settings []setting
 }
 
@@ -81,8 +80,6 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 	if logs && !sessions {
 		r.settings = append(r.settings, setting{"todosync", "append_only: true"})
 	}
-	isCopy := func(name string) bool { _, copied := memory.CopyOf(name); return copied }
-	r.copied = len(t.find("memory/*", isCopy))+len(t.find("*/memory/*", isCopy)) > 0
 	r.empty = len(t.find("[^.]*", func(string) bool { return true })) == 0
 	if r.empty {
 		r.layouts = append(r.layouts, "an empty directory")
