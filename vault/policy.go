@@ -11,8 +11,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // checkWritable returns why a file is not to be changed, or nil.
@@ -115,7 +113,8 @@ func (w *Writer) checkIdle(c *Change, external time.Time) error {
 	if err := w.checkRate(c.Path); err != nil {
 		return err
 	}
-	if left := w.quietTime() - w.now().Sub(external); left > 0 && !c.Urgent {
+	// A time far in the future is that of another clock.
+	if left := w.quietTime() - w.now().Sub(external).Abs(); left > 0 && !c.Urgent {
 		return &WaitError{c.Path, "the file was changed a moment ago", left}
 	}
 	if sign := w.findEditor(c.Path); sign != "" {
@@ -124,80 +123,48 @@ func (w *Writer) checkIdle(c *Change, external time.Time) error {
 	return nil
 }
 
-// A seenStamp records when a file was first observed with a stamp. The zero
-// stamp means that the file was missing.
-type seenStamp struct {
-	stamp memory.Stamp
-	at    time.Time
-}
-
-// maxSeenStamps bounds the number of files in Writer.seen.
-const maxSeenStamps = 4096
-
-// firstSeen returns when the file was first observed with the given stamp. Call
-// it only if the result matters, because it stores each observation.
-func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
-	now := w.now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if seen, ok := w.seen[path]; ok && seen.stamp == stamp {
-		return seen.at
-	}
-	if len(w.seen) >= maxSeenStamps {
-		clear(w.seen) // at worst, some changes wait again
-	}
-	if w.seen == nil {
-		w.seen = make(map[string]seenStamp)
-	}
-	w.seen[path] = seenStamp{stamp, now}
-	return now
-}
-
 // lastExternalChange returns when another program last changed a file, disregarding this
-// writer's own version. If the times of the file lie in the future, it is
-// the first observation of its stamp instead. A clock that jumps
-// therefore adds no more than the usual delay.
+// writer's own version.
 func (w *Writer) lastExternalChange(old *source) time.Time {
 	w.mu.Lock()
-	ours, ok := w.ownVersions[old.Path]
-	w.mu.Unlock()
-	if ok && ours.hash == old.hash {
+	defer w.mu.Unlock()
+	if ours, ok := w.ownVersions[old.Path]; ok && ours.hash == old.hash {
 		return ours.external
 	}
-	seen := w.firstSeen(old.Path, old.Stamp)
-	told := time.Unix(0, max(old.Stamp.MTime, old.Stamp.CTime))
-	if told.Before(seen) {
-		return told
-	}
-	return seen
-}
-
-// wasPresent reports whether a missing file existed before and was not removed
-// by this writer.
-func (w *Writer) wasPresent(path string) bool {
-	_, known := w.Vault.Catalogue.Lookup(path)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o, ours := w.ownVersions[path]
-	if ours {
-		return o.hash != [32]byte{}
-	}
-	return known
+	return time.Unix(0, max(old.Stamp.MTime, old.Stamp.CTime))
 }
 
 // timeToDeletion returns how long a missing file must still stay missing before it is
 // treated as deleted. It returns zero or less if that time is over, if the file
 // was never observed, or if this writer removed it.
 func (w *Writer) timeToDeletion(path string) time.Duration {
-	if !w.wasPresent(path) {
+	_, known := w.Vault.Catalogue.Lookup(path)
+	now := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if own, ok := w.ownVersions[path]; ok {
+		known = own.hash != [32]byte{}
+	}
+	if !known {
 		return 0
 	}
-	left := deletionDelay - w.now().Sub(w.firstSeen(path, memory.Stamp{}))
+	if w.missing == nil {
+		w.missing = make(map[string]time.Time)
+	}
+	if w.missing[path].IsZero() {
+		w.missing[path] = now
+	}
+	left := deletionDelay - now.Sub(w.missing[path])
 	if left <= 0 {
-		w.mu.Lock()
 		delete(w.ownVersions, path)
-		delete(w.seen, path)
-		w.mu.Unlock()
+		delete(w.missing, path)
 	}
 	return left
+}
+
+// recordPresent records that a file is not missing.
+func (w *Writer) recordPresent(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.missing, path)
 }

@@ -140,6 +140,7 @@ func (w *Writer) waitPresent(ctx context.Context, s *dirEntry, requested bool) e
 		var st unix.Stat_t
 		err := w.Vault.runStep(func() error { return fstatat(s.dir, s.base, &st) })
 		if !errors.Is(err, fs.ErrNotExist) {
+			w.recordPresent(s.path)
 			return err
 		}
 		left := w.timeToDeletion(s.path)

@@ -91,7 +91,7 @@ type Writer struct {
 	closed      bool                  // Run has ended
 	leftovers   []*leftover           // temporary files that must be looked at
 	ownVersions map[string]ownVersion // the last version written, by path
-	seen        map[string]seenStamp  // files that changed recently
+	missing     map[string]time.Time  // since when known files are missing
 	rates       map[string]rate       // of automatic changes, by path
 	counts      counts
 
