@@ -60,6 +60,9 @@ const (
 	// settleDelay is the delay before a file that was in place is removed: a
 	// program that had it open, or was opening it, may still write to it.
 	settleDelay = 50 * time.Millisecond
+	// leaseTime bounds the lease on a file whose name changes, which takes about a
+	// millisecond, if the disk does not respond.
+	leaseTime = 2 * time.Second
 	// maxSettleDelay bounds the delay between attempts at a temporary file that
 	// cannot be cleared.
 	maxSettleDelay = time.Minute
@@ -402,17 +405,14 @@ func (w *Writer) clear(l *leftover, now bool) error {
 	})
 }
 
-// tempLeaseTime bounds the lease on a temporary file.
-const tempLeaseTime = 300 * time.Millisecond
-
 // clearTemp removes the open temporary file, or merges the text in it.
 func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 	r := &l.record
-	hold, err := w.Vault.leaseFile(fd, tempLeaseTime)
+	hold, err := w.Vault.leaseFile(fd, leaseTime)
 	if errors.Is(err, errWriter) {
 		return ErrOpen
 	} else if err != nil {
-		hold = nil // there are no leases
+		hold = nil
 	}
 	defer hold.release()
 	temp, err := w.readVersion(s.dir, r.Temp)

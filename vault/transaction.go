@@ -372,12 +372,20 @@ func (t *transaction) rename() error {
 }
 
 // displace calls do to give the old file the name of target, and verifies that this file is
-// still the version read.
+// still the version read. A lease, where there are any, blocks programs that open the file for
+// writing meanwhile; they get it back before they can write.
 func (t *transaction) displace(what string, target *dirEntry, do func() error) error {
-	err := t.runSyscall("stat "+t.entry.base, func() error {
+	hold, err := t.Vault.leaseFile(t.old.fd, leaseTime)
+	if errors.Is(err, errWriter) {
+		return ErrOpen
+	} else if err != nil {
+		hold = nil
+	}
+	defer hold.release()
+	err = t.runSyscall("stat "+t.entry.base, func() error {
 		var st unix.Stat_t
 		err := fstatat(t.entry.dir, t.entry.base, &st)
-		if err == nil && stampOf(&st) != t.old.Stamp {
+		if err == nil && (stampOf(&st) != t.old.Stamp || !hold.held()) {
 			err = errConcurrentSave
 		}
 		return err
@@ -392,7 +400,7 @@ func (t *transaction) displace(what string, target *dirEntry, do func() error) e
 		return err
 	}
 	out, err := t.readVersion(target.dir, target.base)
-	if err == nil && out != t.old.version() {
+	if err == nil && (out != t.old.version() || !hold.held()) {
 		err = errConcurrentSave
 	}
 	return err
