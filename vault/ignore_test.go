@@ -146,31 +146,6 @@ func FuzzIgnore(f *testing.F) {
 	})
 }
 
-// TestIgnoreFileSymlink checks that a symbolic link in place of the ignore
-// file is reported and readmits no file.
-func TestIgnoreFileSymlink(t *testing.T) {
-	v := newVault(t, map[string]string{memory.IgnoreFile: "secret/\n", "secret/a.md": "x", "b.md": "y"})
-	_, err := v.Walk(t.Context(), "", nil)
-	must(t, err)
-	name := filepath.Join(v.Dir, memory.IgnoreFile)
-	must(t, errors.Join(os.Rename(name, name+"-linked"), os.Symlink(name+"-linked", name)))
-	tree, err := v.Walk(t.Context(), "", nil)
-	must(t, err)
-	if len(tree.Files) != 1 || len(tree.Skipped) != 1 || tree.Skipped[0].Path != memory.IgnoreFile {
-		t.Errorf("%+v", tree)
-	}
-	v.rules.Store(nil)
-	if tree, err := v.Walk(t.Context(), "", nil); !errors.Is(err, ErrRoot) || !strings.Contains(err.Error(), memory.IgnoreFile) {
-		t.Errorf("at the first walk: %+v, %v", tree, err)
-	}
-	must(t, errors.Join(os.Remove(name), os.Rename(name+"-linked", name)))
-	tree, err = v.Walk(t.Context(), "", nil)
-	must(t, err)
-	if len(tree.Files) != 1 || len(tree.Skipped) != 0 {
-		t.Errorf("%+v", tree)
-	}
-}
-
 // TestIgnoreFileBeingSaved checks that no excluded file is found while the
 // ignore file is half written, whether or not it was read before.
 func TestIgnoreFileBeingSaved(t *testing.T) {

@@ -92,28 +92,6 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	}
 }
 
-func TestJournalLists(t *testing.T) {
-	j := journalAt(t, t.TempDir(), 0)
-	r := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("dir/b.md", "1", "2"), changeOf("dir2/c.md", "1", "2"), changeOf("a.md", "2", "3"))
-	for _, test := range []struct {
-		since time.Time
-		path  string
-		limit int
-		want  []journal.Record
-	}{
-		{want: []journal.Record{r[3], r[2], r[1], r[0]}},
-		{limit: 2, want: []journal.Record{r[3], r[2]}},
-		{path: "a.md", want: []journal.Record{r[3], r[0]}},
-		{path: "dir", want: []journal.Record{r[1]}},
-		{since: r[2].Time, want: []journal.Record{r[3], r[2]}},
-		{since: r[3].Time.Add(1)},
-	} {
-		if got, want := joinIDs(j.List(test.since, test.path, test.limit)), joinIDs(test.want); got != want {
-			t.Errorf("since %v, path %q, limit %d: got %q, want %q", test.since, test.path, test.limit, got, want)
-		}
-	}
-}
-
 // TestJournalIDs checks that IDs sort by time and are unique, and that Get
 // accepts all spellings of an ID.
 func TestJournalIDs(t *testing.T) {
@@ -149,31 +127,6 @@ func TestJournalIDs(t *testing.T) {
 	must(t, again.Abandon(last.ID))
 	if next := recordChanges(t, again, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
 		t.Errorf("id %s after %s", next[0].ID, last.ID)
-	}
-}
-
-func TestJournalKnowsWhatIsUndone(t *testing.T) {
-	dir := t.TempDir()
-	j := journalAt(t, dir, 0)
-	undoing := func(r journal.Record, of ...journal.Record) journal.Record {
-		r.Undoes = strings.Fields(joinIDs(of))
-		return r
-	}
-	first := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"))
-	undo := recordChanges(t, j, undoing(changeOf("a.md", "2", "1"), first[0]), undoing(changeOf("b.md", "2", "1"), first[1]))
-	redo := recordChanges(t, j, undoing(changeOf("a.md", "1", "2"), undo[0]))
-	want := map[string]journal.State{
-		first[0].ID: journal.StateDone, first[1].ID: journal.StateUndone, first[2].ID: journal.StateDone,
-		undo[0].ID: journal.StateUndone, undo[1].ID: journal.StateDone, redo[0].ID: journal.StateDone,
-	}
-	for _, opened := range []*journal.Journal{j, journalAt(t, dir, 0)} {
-		got := map[string]journal.State{}
-		for _, r := range opened.List(time.Time{}, "", 0) {
-			got[r.ID] = r.State
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
 	}
 }
 

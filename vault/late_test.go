@@ -150,24 +150,6 @@ func wantFileAndCopy(t *testing.T, w *Writer, path, text, copied string) {
 	wantFiles(t, w, want)
 }
 
-// TestTwoSaveWhenReplaced checks that two simultaneous saves, one to the
-// replaced file and one to the new file, both survive.
-func TestTwoSaveWhenReplaced(t *testing.T) {
-	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	w.Vault.noLeases = true
-	name := filepath.Join(w.Vault.Dir, "d/a.md")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
-	defer f.Close()
-	onCall(w, "sync directory", true, func() {
-		_, err := f.WriteString(" and one")
-		must(t, errors.Join(err, os.WriteFile(name, []byte("and another"), 0o600)))
-	})
-	_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
-	must(t, err)
-	wantFileAndCopy(t, w, "d/a.md", "and another", "old and one")
-}
-
 // TestRemoveAndSave checks that a save to a removed file that was still open
 // puts the file back.
 func TestRemoveAndSave(t *testing.T) {

@@ -3,7 +3,6 @@ package vault
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -40,14 +39,4 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 	if list := w.Journal.List(time.Time{}, "b.md", 0); len(list) != 1 || list[0].ID != made.ID || len(w.Journal.Pending()) > 0 {
 		t.Errorf("the journal has %+v, pending %+v", list, w.Journal.Pending())
 	}
-}
-
-// TestRepairOfAnEmptyRoot checks that a root that was always empty is writable.
-func TestRepairOfAnEmptyRoot(t *testing.T) {
-	w := newWriter(t, nil)
-	must(t, w.Repair(t.Context()))
-	_, err := w.Write(t.Context(), newChange("a.md", "", "a\n"))
-	must(t, err)
-	must(t, os.Remove(filepath.Join(w.Vault.Dir, "a.md")))
-	must(t, writerOn(t, w.Vault, w.Journal.Dir).Repair(t.Context()))
 }

@@ -200,9 +200,15 @@ func TestUndoOfUndo(t *testing.T) {
 		}
 		ids = append(ids, list[0].By)
 	}
-	r, err := u.w.Journal.Get(id)
-	if err != nil || r.State != journal.StateDone {
-		t.Errorf("%v, %v", r.State, err)
+	again, err := journal.Open(u.w.Journal.Dir, 0)
+	must(t, err)
+	for _, j := range []*journal.Journal{u.w.Journal, again} {
+		if r, err := j.Get(id); err != nil || r.State != journal.StateDone {
+			t.Errorf("%v, %v", r.State, err)
+		}
+		if r, err := j.Get(ids[1]); err != nil || r.State != journal.StateUndone {
+			t.Errorf("%v, %v", r.State, err)
+		}
 	}
 }
 

@@ -132,22 +132,6 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-func TestReadOnlyDirectory(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("as root every directory can be written to; run the tests as an ordinary user, too")
-	}
-	files := map[string]string{"d/a.md": "old"}
-	w := newWriter(t, files)
-	dir := filepath.Join(w.Vault.Dir, "d")
-	must(t, os.Chmod(dir, 0o500))
-	t.Cleanup(func() { os.Chmod(dir, 0o700) })
-	wantRefused(t, w, files, "allow memwatchd to write")
-	must(t, os.Chmod(dir, 0o700))
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestNoExchange checks that without atomic exchange nothing is written and the
 // status contains the reason.
 func TestNoExchange(t *testing.T) {

@@ -231,20 +231,6 @@ func TestDebounceAmongOthers(t *testing.T) {
 	})
 }
 
-// TestDebounceCheckout checks that a checkout forms few batches, which collect the
-// paths that became due during the delivery before.
-func TestDebounceCheckout(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.set(func() { b.slow = 150 * ms })
-		for chunk := range slices.Chunk(manyPaths("x", 2000), 100) {
-			b.sendEvents(chunk...)
-			time.Sleep(20 * ms)
-		}
-		b.until(time.Hour)
-		b.want(t, "30ms event 100 paths", "180ms event 700 paths", "330ms event 800 paths", "480ms event 400 paths")
-	})
-}
-
 // TestDebounceScan checks that scanned paths are delivered in chunks, with newly
 // saved files between them, and are not verified if they wait for their delivery.
 func TestDebounceScan(t *testing.T) {
@@ -263,21 +249,6 @@ func TestDebounceScan(t *testing.T) {
 		if got := b.pending.Load(); got != 0 {
 			t.Errorf("%d paths are pending, want none", got)
 		}
-	})
-}
-
-// TestDebounceScanGone checks that a path that a scan misses must stay missing as
-// long as any other.
-func TestDebounceScanGone(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.setState("a", pathGone)
-		b.setState("b", pathWriting)
-		b.setState("c", pathGone)
-		b.sendHints(Scan, "a", "b", "c", "d")
-		b.until(200 * ms)
-		b.setState("c", pathReady)
-		b.until(time.Hour)
-		b.want(t, "0s scan d", "500ms scan c", "500ms gone a", "1s overdue b")
 	})
 }
 

@@ -75,29 +75,6 @@ func TestRootMissing(t *testing.T) {
 	}
 }
 
-// TestRootReplaced replaces the root by another directory.
-func TestRootReplaced(t *testing.T) {
-	r := newRig(t)
-	r.write("a.md", "first")
-	r.write("d/b.md", "first")
-	r.start()
-	other := filepath.Join(r.dir, "other")
-	r.write("../other/a.md", "second")
-	r.write("../other/e/c.md", "second")
-	r.must(os.Rename(r.root, r.root+".away"))
-	r.must(os.Rename(other, r.root))
-	r.sync()
-	r.want("a.md", "second")
-	r.want("d/b.md", "")
-	r.wantDisk()
-	r.write("../root.away/a.md", "of no interest")
-	r.write("e/c.md", "third")
-	r.sync()
-	r.want("e/c.md", "third")
-	r.wantDisk()
-	r.wantHealthy()
-}
-
 // TestRootIsLink checks that the root may be a link and that its target may
 // change at any time.
 func TestRootIsLink(t *testing.T) {
