@@ -161,9 +161,7 @@ func (p *CompactPlan) render(t *Text, since time.Time, short bool) {
 	}
 	t.add(Line{Path: p.Path, Notes: []string{of(p.Before.Items, p.After.Items, p.Limit.Items, "items") + ", " +
 		of(p.Before.Characters, p.After.Characters, p.Limit.Characters, "characters"), state}})
-	if p.Problem != "" {
-		t.add(Line{Depth: 2, Text: p.Problem, Style: Bad})
-	}
+	t.addProblem(2, p.Problem)
 	if p.Archive != "" {
 		t.add(Line{Depth: 2, Head: "to", Path: p.Archive})
 	}

@@ -101,9 +101,7 @@ func (a *ForgetAnswer) render(t *Text) {
 	for _, f := range a.Failed {
 		t.add(Line{Text: "still there: " + f.ID + ": " + f.Reason, Style: Bad})
 	}
-	if a.Problem != "" {
-		t.add(Line{Text: a.Problem, Style: Bad})
-	}
+	t.addProblem(0, a.Problem)
 	if len(a.Failed) > 0 || a.Problem != "" {
 		t.Failure = someRemain
 	}
@@ -164,9 +162,7 @@ func (a *WipeAnswer) render(t *Text) {
 	for _, path := range a.Failed {
 		t.add(Line{Head: "still there:", Path: path, HeadStyle: Bad})
 	}
-	if a.Problem != "" {
-		t.add(Line{Text: a.Problem, Style: Bad})
-	}
+	t.addProblem(0, a.Problem)
 	if len(a.Failed) > 0 || a.Problem != "" {
 		t.Failure = someRemain
 	}

@@ -177,9 +177,7 @@ func (w *WriteRecord) render(t *Text, state string) {
 	if w.Truncated {
 		t.add(Line{Depth: 2, Text: "(more changes than shown)", Style: Muted})
 	}
-	if w.Problem != "" {
-		t.add(Line{Depth: 2, Text: w.Problem, Style: Bad})
-	}
+	t.addProblem(2, w.Problem)
 }
 
 // renderHeader adds the header line of a change with its state.

@@ -156,6 +156,13 @@ func (t *Text) addFinding(path string, line int, message, sort string) {
 	t.add(Line{Form: Finding, Path: cmp.Or(path, "memwatchd"), Line: line, Text: message, Notes: []string{sort}})
 }
 
+// addProblem adds a line about a problem, unless it is empty.
+func (t *Text) addProblem(depth int, text string) {
+	if text != "" {
+		t.add(Line{Depth: depth, Text: text, Style: Bad})
+	}
+}
+
 // addRow adds a row of a table.
 func (t *Text) addRow(name, format string, args ...any) {
 	t.add(Line{Form: Row, Head: name, Text: fmt.Sprintf(format, args...), HeadStyle: Muted})

@@ -139,11 +139,7 @@ func (p *Printer) printHunk(diff, place string) {
 	head, lines, _ := strings.Cut(diff, "\n")
 	p.println(p.Style(term.AsHunk, term.EscapeLine(head)) + place)
 	for line := range strings.Lines(lines) {
-		line = strings.TrimSuffix(line, "\n")
-		if p.terminal || place == "" { // no program reads the difference
-			line = cutDiffLine(line)
-		}
-		p.printDiffLine(line)
+		p.printDiffLine(strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -152,16 +148,6 @@ func (p *Printer) printHunk(diff, place string) {
 func (p *Printer) printDiffName(side, name string) {
 	name = term.EscapeLine(cmp.Or(name, "/dev/null"))
 	p.println(p.Style(term.AsTitle, side+name+api.TextIf(strings.Contains(name, " "), "\t")))
-}
-
-// maxDiffLine bounds a line for readers, in characters. A file may consist of one line.
-const maxDiffLine = 400
-
-func cutDiffLine(line string) string {
-	if n := utf8.RuneCountInString(line); n > maxDiffLine {
-		return string([]rune(line)[:maxDiffLine]) + fmt.Sprintf("… (%d more characters)", n-maxDiffLine)
-	}
-	return line
 }
 
 // OutsideDiff returns the difference of a file outside the memory, with its full

@@ -189,40 +189,28 @@ projects: [{name: p, dir: /p}, {name: q, dir: q}]
 // TestAliases checks that the variables of another memory system set keys, below
 // those of memwatchd, with one warning.
 func TestAliases(t *testing.T) {
-	env := []string{"MILTON_MEMORY_ENABLED=false", "MILTON_MEMORY_STORE_RESPONSES=true", "MILTON_MEMORY_CONTEXT_LIMIT=5",
-		"MILTON_MEMORY_CONTEXT_MAX_CHARS=800", "MEMWATCHD_HOOKS_CONTEXT_LIMIT=6", "MILTON_OTHER=x"}
-	c, err := Load(Flags{Dir: "/m"}, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextMaxChars}
-	if diff := cmp.Diff([]any{false, true, 6, 800}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if strings.Count(c.Warning, "MILTON_") != 4 || !strings.Contains(SourceComment(c), "# Warning: ") {
-		t.Errorf("the warning is %q", c.Warning)
-	}
-	if c, err := Load(Flags{Dir: "/m"}, nil); err != nil || c.Warning != "" {
-		t.Errorf("without them, the warning is %q, %v", c.Warning, err)
-	}
 	for _, test := range []struct {
-		variable, warning string
-		want              []any
+		environ, warning string
+		want             []any
 	}{
+		{"", "", []any{true, false, 8, 9000}},
+		{"MILTON_MEMORY_ENABLED=false MILTON_MEMORY_STORE_RESPONSES=true MILTON_MEMORY_CONTEXT_LIMIT=5 " +
+			"MILTON_MEMORY_CONTEXT_MAX_CHARS=800 MEMWATCHD_HOOKS_CONTEXT_LIMIT=6 MILTON_OTHER=x",
+			"MILTON_MEMORY_CONTEXT_LIMIT (MEMWATCHD_HOOKS_CONTEXT_LIMIT), MILTON_MEMORY_CONTEXT_MAX_CHARS (", []any{false, true, 6, 800}},
 		{"MILTON_MEMORY_CONTEXT_MAX_CHARS=20000", "has no effect: 20000 is more than 9000", []any{true, false, 8, 9000}},
 		{"MILTON_MEMORY_CONTEXT_LIMIT=", `has no effect: "" is not a whole number`, []any{true, false, 8, 9000}},
 		{"MILTON_MEMORY_STORE_RESPONSES=maybe", `"maybe" is not true or false`, []any{true, false, 8, 9000}},
 		{"MILTON_MEMORY_ENABLED=off", "rename them", []any{false, false, 8, 9000}},
 		{"MILTON_MEMORY_STORE_RESPONSES=Yes", "rename them", []any{true, true, 8, 9000}},
 	} {
-		c, err := Load(Flags{Dir: "/m"}, []string{test.variable})
+		c, err := Load(Flags{Dir: "/m"}, strings.Fields(test.environ))
 		if err != nil {
-			t.Errorf("%s: %v", test.variable, err)
+			t.Errorf("%s: %v", test.environ, err)
 			continue
 		}
 		got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextMaxChars}
-		if diff := cmp.Diff(test.want, got); diff != "" || !strings.Contains(c.Warning, test.warning) {
-			t.Errorf("%s: the warning is %q (-want +got):\n%s", test.variable, c.Warning, diff)
+		if diff := cmp.Diff(test.want, got); diff != "" || !strings.Contains(c.Warning, test.warning) || (c.Warning == "") != (test.warning == "") {
+			t.Errorf("%s: the warning is %q (-want +got):\n%s", test.environ, c.Warning, diff)
 		}
 	}
 }
