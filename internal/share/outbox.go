@@ -44,8 +44,8 @@ func (p *Publisher) writeOutbox(ctx context.Context) error {
 				for _, c := range changes {
 					text, err := json.Marshal(line{c.Collection, c.op, c.Tenant, c.ID, c.rev(), c.Properties})
 					count, size = count+1, size+int64(len(text))+1
-					if k, _ := keyOf(&c.Object); err == nil && size <= p.MaxSpool {
-						_, err = boxes[min(k.collection, 1)].Write(append(text, '\n'))
+					if err == nil && size <= p.MaxSpool {
+						_, err = boxes[min(keyOf(&c.Object).collection, 1)].Write(append(text, '\n'))
 					}
 					if err != nil {
 						return err

@@ -301,8 +301,7 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 	objects, keys, sent := make([]Object, len(batch)), make([]key, len(batch)), make([]version, len(batch))
 	for i := range batch {
 		objects[i] = batch[i].Object
-		keys[i], _ = keyOf(&objects[i])
-		sent[i], _ = versionOf(&objects[i], batch[i].file)
+		keys[i], sent[i] = keyOf(&objects[i]), versionOf(&objects[i], batch[i].file)
 		unsure := sent[i]
 		unsure.hash, unsure.gone = 0, batch[i].op == opDelete // the text of a tombstone may stay in the store
 		p.sent.set(keys[i], unsure)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,23 +21,18 @@ const (
 
 // A key identifies an object of this machine.
 type key struct {
-	collection uint8
-	id         [16]byte
+	collection uint8 // index in Collections
+	id         string
 }
 
-// keyOf returns the key of an object and reports whether it has a valid one.
-func keyOf(o *Object) (k key, ok bool) {
+func keyOf(o *Object) key {
 	i := slices.IndexFunc(Collections, func(c Collection) bool { return c.Name == o.Collection })
-	id, err := hex.DecodeString(strings.ReplaceAll(o.ID, "-", ""))
-	if i < 0 || err != nil || len(id) != len(k.id) {
-		return key{}, false
-	}
-	return key{uint8(i), [16]byte(id)}, true
+	return key{uint8(i), o.ID}
 }
 
 // A version is the last one of an object that the store listed, or that was sent since.
 type version struct {
-	tenant unique.Handle[[20]byte]
+	tenant unique.Handle[string]
 	file   uint64 // hash of the path; 0 for a tombstone
 	hash   uint64 // of the properties; 0 if the store may have another version
 	rev    int64  // milliseconds since 1970 times 1000, or the number after that of the last version
@@ -70,15 +64,9 @@ func (v *versions) remove(k key) {
 	delete(v.known, k)
 }
 
-// versionOf returns the version of an object of a file and reports whether it has a valid
-// tenant.
-func versionOf(o *Object, file uint64) (s version, ok bool) {
-	tenant, err := hex.DecodeString(o.Tenant)
-	if err != nil || len(tenant) != 20 {
-		return s, false
-	}
-	return version{tenant: unique.Make([20]byte(tenant)), file: file, hash: parseHash(o.text("hash")), rev: o.rev(),
-		gone: o.Gone()}, true
+// versionOf returns the version of an object of a file.
+func versionOf(o *Object, file uint64) version {
+	return version{unique.Make(o.Tenant), file, parseHash(o.text("hash")), o.rev(), o.Gone()}
 }
 
 // parseHash returns the first 64 bits of a hash in hexadecimal digits, or 0.
@@ -110,7 +98,7 @@ func changesOf(known map[key]version, files map[uint64]bool, objects []change, h
 	wanted := make(map[key]bool, len(objects))
 	revOf := func(s version) int64 { return max(now.UnixMilli()*1000, s.rev+1) }
 	for _, c := range objects {
-		k, _ := keyOf(&c.Object)
+		k := keyOf(&c.Object)
 		s, ok := known[k]
 		if ok && !s.gone && s.hash == parseHash(c.text("hash")) || wanted[k] {
 			wanted[k] = true
@@ -138,9 +126,7 @@ func sortChanges(list []change) {
 }
 
 func (k key) objectOf(s version, properties map[string]any) Object {
-	u, tenant := k.id, s.tenant.Value()
-	return Object{Collection: Collections[k.collection].Name, Tenant: hex.EncodeToString(tenant[:]),
-		ID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), Properties: properties}
+	return Object{Collection: Collections[k.collection].Name, Tenant: s.tenant.Value(), ID: k.id, Properties: properties}
 }
 
 // A Comparison counts the differences between the store and the last known versions.
@@ -163,11 +149,7 @@ func (p *Publisher) list(ctx context.Context) (c Comparison, err error) {
 		}
 		path := o.text("memory_id")
 		path = path[:max(strings.LastIndexByte(path, '#'), 0)]
-		k, valid := keyOf(&o)
-		s, ok := versionOf(&o, fileHash(path))
-		if !valid || !ok {
-			continue
-		}
+		k, s := keyOf(&o), versionOf(&o, fileHash(path))
 		before, known := p.sent.known[k]
 		s.rev = max(s.rev, before.rev)
 		next.set(k, s)

@@ -2,9 +2,7 @@ package weaviate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -31,16 +29,14 @@ var (
 	uuidRE   = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// A row is an object of a batch in its encoded form.
-type row struct {
-	object share.Object
-	text   json.RawMessage
+func (c *Client) newObject(o share.Object) object {
+	return object{c.Prefix + o.Collection, o.Tenant, o.ID, o.Properties}
 }
 
 // Put implements [share.Store]. It removes objects one by one, by the clock of the
 // store: removal in a batch has a time that read repair ignores.
-func (c *Client) Put(ctx context.Context, batch []share.Object) (refused []share.Refusal, err error) {
-	var rows []row
+func (c *Client) Put(ctx context.Context, batch []share.Object) ([]share.Refusal, error) {
+	var rows []share.Object
 	for _, o := range batch {
 		if o.Delete {
 			if err := c.delete(ctx, o); err != nil {
@@ -48,47 +44,29 @@ func (c *Client) Put(ctx context.Context, batch []share.Object) (refused []share
 			}
 			continue
 		}
-		text, err := c.encode(o)
-		if err != nil {
-			refused = append(refused, share.Refusal{ID: o.ID, Reason: err.Error()})
-			continue
-		}
-		rows = append(rows, row{o, text})
+		rows = append(rows, o)
 	}
 	for _, of := range share.Collections {
-		if slices.ContainsFunc(rows, func(r row) bool { return r.object.Collection == of.Name }) {
+		if slices.ContainsFunc(rows, func(o share.Object) bool { return o.Collection == of.Name }) {
 			if err := c.checkClass(ctx, of); err != nil {
 				return nil, err
 			}
 		}
 	}
-	more, err := c.putRows(ctx, rows)
-	if err != nil {
-		return nil, err
-	}
-	return append(refused, more...), nil
-}
-
-// encode returns the request of an object, or why the store would not accept it.
-func (c *Client) encode(o share.Object) (json.RawMessage, error) {
-	text, err := json.Marshal(object{c.Prefix + o.Collection, o.Tenant, o.ID, o.Properties})
-	if err == nil && len(text) > share.MaxObject {
-		err = fmt.Errorf("object has %d bytes, at most %d", len(text), share.MaxObject)
-	}
-	return text, err
+	return c.putRows(ctx, rows)
 }
 
 // putRows writes objects in one request. If the store rejects the request as a
 // whole because of its content, putRows divides it to find the objects at fault.
-func (c *Client) putRows(ctx context.Context, rows []row) ([]share.Refusal, error) {
+func (c *Client) putRows(ctx context.Context, rows []share.Object) ([]share.Refusal, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	var body struct {
-		Objects []json.RawMessage `json:"objects"`
+		Objects []object `json:"objects"`
 	}
 	for _, r := range rows {
-		body.Objects = append(body.Objects, r.text)
+		body.Objects = append(body.Objects, c.newObject(r))
 	}
 	var answer []struct {
 		ID     string
@@ -113,14 +91,14 @@ func (c *Client) putRows(ctx context.Context, rows []row) ([]share.Refusal, erro
 	if len(answer) != len(rows) {
 		return nil, &share.Error{Err: errInvalidAnswer}
 	}
-	var failed []row
+	var failed []share.Object
 	accepted := map[string]bool{} // tenants
 	for i, r := range rows {
 		switch {
-		case answer[i].ID != r.object.ID:
+		case answer[i].ID != r.ID:
 			return nil, &share.Error{Err: errInvalidAnswer}
 		case answer[i].Result.Status == "SUCCESS":
-			accepted[r.object.Collection+r.object.Tenant] = true
+			accepted[r.Collection+r.Tenant] = true
 		default:
 			failed = append(failed, r)
 		}
@@ -132,14 +110,14 @@ func (c *Client) putRows(ctx context.Context, rows []row) ([]share.Refusal, erro
 // store accepted others of the same tenant, or rejects the object without writing
 // it. Otherwise replicas of the tenant are unavailable, which is an error. A
 // tombstone has no content that could be at fault.
-func (c *Client) judgeFailed(ctx context.Context, failed []row, accepted map[string]bool) ([]share.Refusal, error) {
+func (c *Client) judgeFailed(ctx context.Context, failed []share.Object, accepted map[string]bool) ([]share.Refusal, error) {
 	var refused []share.Refusal
 	for _, r := range failed {
-		if r.object.Gone() {
+		if r.Gone() {
 			return nil, errCannotWrite()
 		}
-		if !accepted[r.object.Collection+r.object.Tenant] {
-			err := c.send(ctx, http.MethodPost, "/v1/objects/validate", r.text, nil)
+		if !accepted[r.Collection+r.Tenant] {
+			err := c.send(ctx, http.MethodPost, "/v1/objects/validate", c.newObject(r), nil)
 			if err == nil {
 				err = errCannotWrite()
 			}
@@ -147,7 +125,7 @@ func (c *Client) judgeFailed(ctx context.Context, failed []row, accepted map[str
 				return nil, err
 			}
 		}
-		refused = append(refused, share.Refusal{ID: r.object.ID, Reason: "store rejects a property of the object"})
+		refused = append(refused, share.Refusal{ID: r.ID, Reason: "store rejects a property of the object"})
 	}
 	return refused, nil
 }
