@@ -138,8 +138,16 @@ func TestPanic(t *testing.T) {
 			t.Errorf("%s answers %s", op, answer)
 		}
 	}
-	if answer := sendRaw(t, "unix", socket, "GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "memwatchd_panics_total 3") {
-		t.Errorf("panics are not counted: %s", answer)
+	metrics := sendRaw(t, "unix", socket, "GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n")
+	for _, want := range []string{
+		"# HELP memwatchd_panics_total Panics in requests. Please report them as bugs.\n# TYPE memwatchd_panics_total counter\nmemwatchd_panics_total 3\n",
+		"# TYPE memwatchd_request_seconds summary\nmemwatchd_request_seconds_count{operation=\"fail\"} 1\n",
+		"memwatchd_requests_total{code=\"internal\",operation=\"panic_later\"} 1\nmemwatchd_requests_total{code=\"internal\",operation=\"panic_now\"} 2\n",
+		"\n# HELP memwatchd_healthy 1 if the daemon is healthy.\n# TYPE memwatchd_healthy gauge\nmemwatchd_healthy 1\n",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %q: %s", want, metrics)
+		}
 	}
 	for _, want := range []string{"secret of the stack", "secret of the stream", "/secret/place"} {
 		if !strings.Contains(log.String(), want) {
