@@ -191,24 +191,6 @@ func (w *Writer) finish(l *leftover) error {
 	return nil
 }
 
-// removeEmptyParents removes the directories above a path that changes in the journal
-// created, if they are empty.
-func (w *Writer) removeEmptyParents(path string) {
-	created := map[string]bool{}
-	for _, r := range w.Journal.List(time.Time{}, "", 0) {
-		dir := r.FilePath()
-		for range r.Made {
-			dir, _ = cutLast(dir)
-			created[dir] = true
-		}
-	}
-	n := 0
-	for dir, _ := cutLast(path); created[dir]; dir, _ = cutLast(dir) {
-		n++
-	}
-	w.removeMade(path, n)
-}
-
 // inDir calls do with the directory of a change, unless that is gone.
 func (w *Writer) inDir(l *leftover, do func(s *dirEntry) error) error {
 	s := l.entry
