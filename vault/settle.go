@@ -72,14 +72,9 @@ const (
 // looked at once, as changes do that end later. Files that could not be cleared are left
 // to the next start.
 func (w *Writer) Run(ctx context.Context) error {
-	setClosed := func(closed bool) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.closed = closed
-	}
-	setClosed(false)
+	w.closed.Store(false)
 	<-ctx.Done()
-	setClosed(true)
+	w.closed.Store(true)
 	w.waitSettled()
 	return nil
 }
@@ -127,9 +122,8 @@ func (w *Writer) settleRepeatedly(l *leftover, pause time.Duration, logged bool)
 	err := w.settle(l)
 	w.mu.Lock()
 	l.seen = true
-	closed := w.closed
 	w.mu.Unlock()
-	if err == nil || closed {
+	if err == nil || w.closed.Load() {
 		return
 	}
 	if !logged && !errors.Is(err, errConcurrentSave) {

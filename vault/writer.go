@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -87,8 +88,9 @@ type Writer struct {
 	repair   sync.RWMutex // read by changes, held by Repair
 	repaired bool         // Repair has succeeded; guarded by repair
 
+	closed atomic.Bool // Run has ended
+
 	mu          sync.Mutex
-	closed      bool                  // Run has ended
 	leftovers   []*leftover           // temporary files that must be looked at
 	ownVersions map[string]ownVersion // the last version written, by path
 	missing     map[string]time.Time  // since when known files are missing
@@ -137,10 +139,7 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 	})
 	err = writeError(c.Path, err)
 	w.recordOutcome(c.Path, written, err)
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed && !c.copies { // a merge of late text is part of what Run waits for
+	if w.closed.Load() && !c.copies { // a merge of late text is part of what Run waits for
 		w.waitSettled()
 	}
 	return written, err
