@@ -14,40 +14,31 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// Accepted layouts of ISO 8601, as users and programs write them.
-var (
-	timeLayouts = []string{
-		time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00",
-		"2006-01-02T15:04Z0700",
-		"2006-01-02T15:04:05 Z07:00", "2006-01-02T15:04:05 Z0700", "20060102T150405Z0700",
-		"20060102T1504Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "20060102T150405", "20060102T1504",
-	}
-	dayLayouts = []string{time.DateOnly, "20060102", "2006/01/02", "2006.01.02"}
-)
+// timeRE matches ISO 8601, as users and programs write it: a day, a time of day and a zone.
+var timeRE = lazyregexp.New(`^(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)(?:(?:[Tt_]| +)(\d\d):?(\d\d)(?::?(\d\d(?:\.\d{1,9})?))?` +
+	` ?(?:([Zz]|UTC)|([+-]\d\d):?(\d\d)?)?)?$`)
 
 // ParseTime parses a timestamp in any usual form of ISO 8601 and reports
 // whether it is valid. A date without a time is the start of that day in loc, and a
 // time without a zone is one of loc. The result is in UTC, and zero if s is invalid.
 func ParseTime(s string, loc *time.Location) (time.Time, bool) {
-	s = strings.TrimSpace(s)
-	if len(s) < len("20060102") || len(s) > 40 {
+	g := timeRE().FindStringSubmatch(strings.TrimSpace(s))
+	if g == nil {
 		return time.Time{}, false
 	}
-	if len(s) > 10 && (s[10] == ' ' || s[10] == 't' || s[10] == '_') {
-		s = s[:10] + "T" + strings.TrimLeft(s[11:], " ")
+	layout, text := "2006-01-02T15:04:05", fmt.Sprintf("%s-%s-%sT%s:%s:%s", g[1], g[2], g[3], cmp.Or(g[4], "00"), cmp.Or(g[5], "00"),
+		cmp.Or(g[6], "00"))
+	switch {
+	case g[7] != "":
+		loc = time.UTC
+	case g[8] != "":
+		layout, text = layout+"-0700", text+g[8]+cmp.Or(g[9], "00")
 	}
-	if n := len(s) - 1; s[n] == 'z' {
-		s = s[:n] + "Z"
+	t, err := time.ParseInLocation(layout, text, loc)
+	if err != nil {
+		return time.Time{}, false
 	}
-	if at, ok := strings.CutSuffix(s, " UTC"); ok {
-		s = at + "Z"
-	}
-	for _, layout := range slices.Concat(timeLayouts, dayLayouts) {
-		if t, err := time.ParseInLocation(layout, s, loc); err == nil {
-			return t.UTC(), true
-		}
-	}
-	return time.Time{}, false
+	return t.UTC(), true
 }
 
 // dayBounds returns the first and the last second of a day.
