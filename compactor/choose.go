@@ -180,7 +180,7 @@ func (p *planner) trimItems() {
 			p.selectItem(c, api.Trim, c.reason)
 		}
 	}
-	times := 1 // multiple of the limit above which scores alone decide
+	times := 1.0 // multiple of the limit above which scores alone decide
 	if !p.hasHistory {
 		times = 2
 	}

@@ -62,13 +62,10 @@ func countedLength(doc *memory.Document, e *memory.Entry) int {
 func countCharacters(b []byte) int { return utf8.RuneCount(b) - bytes.Count(b, []byte("\r\n")) }
 
 // over reports whether a size exceeds the limit multiplied by times.
-func over(l api.CompactLimit, s api.CompactSize, times int) bool {
-	return l.Items > 0 && s.Items > times*l.Items || l.Characters > 0 && s.Characters > times*l.Characters
-}
+func over(l api.CompactLimit, s api.CompactSize, times float64) bool { return share(l, s) > times }
 
 // share returns the ratio of a size to the limit; 1 is at the limit.
-func share(l api.CompactLimit, s api.CompactSize) float64 {
-	var share float64
+func share(l api.CompactLimit, s api.CompactSize) (share float64) {
 	if l.Items > 0 {
 		share = float64(s.Items) / float64(l.Items)
 	}

@@ -119,8 +119,10 @@ func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
 			t.ID = e.ID
 		}
 	}
-	if r, below := p.l.CutRoot(p.d.Place.Path); r != nil {
-		r.annotate(below, e)
+	if r, below := p.l.CutRoot(p.d.Place.Path); r != nil && r.Project != nil {
+		if project := r.Project(below); project != "" {
+			e.Tags = append(e.Tags, "project:"+project)
+		}
 	}
 	e.countRepeated()
 	p.completeTags(e)

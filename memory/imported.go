@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -77,20 +78,10 @@ func (r *Imported) Path(loc *time.Location, titled bool) string {
 }
 
 // time returns the time that selects the file of the record.
-func (r *Imported) time() time.Time {
-	if r.Created.IsZero() {
-		return r.Updated
-	}
-	return r.Created
-}
+func (r *Imported) time() time.Time { return cmp.Or(r.Created, r.Updated) }
 
 // Changed returns the time of the last change, or zero if it is unknown.
-func (r *Imported) Changed() time.Time {
-	if r.Updated.IsZero() {
-		return r.Created
-	}
-	return r.Updated
-}
+func (r *Imported) Changed() time.Time { return cmp.Or(r.Updated, r.Created) }
 
 // id returns the id in the form of the frontmatter.
 func (r *Imported) id() string {

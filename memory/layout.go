@@ -368,12 +368,3 @@ func (v View) OnlyRoots() View {
 	v.owners, v.onlyRoots = owners, true
 	return v
 }
-
-// annotate adds the project of a file to its entries.
-func (r *Root) annotate(below string, e *Entry) {
-	if r.Project != nil {
-		if name := r.Project(below); name != "" {
-			e.Tags = append(e.Tags, "project:"+name)
-		}
-	}
-}

@@ -15,7 +15,6 @@
 package memory
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -37,12 +36,7 @@ const (
 var kindNames = [...]string{"note", "session", "daily", "longterm", "items", "identity", "archive"}
 
 // String returns the kind's name in the API.
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }
 
 // ParseKind returns the kind with the given name in the API and reports whether
 // the name is valid.

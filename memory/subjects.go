@@ -438,14 +438,14 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 		return nil, err
 	}
 	ln := splitLines(unixText(src))
-	after, indent, line := ln.count(), 2, 0 // insert below line after, indented by indent
+	after, indent := ln.count(), 2 // insert below line after, indented by indent
 	switch {
 	case node == nil:
 	case len(links.Content) > 0:
 		last := links.Content[len(links.Content)-1]
-		after, indent, line = last.Line, links.Content[0].Column-1, last.Line
+		after, indent = last.Line, links.Content[0].Column-1
 	default:
-		after, line = node.Line, node.Line
+		after = node.Line
 	}
 	end := ln.ending(src, after)
 	for _, quote := range []byte{0, '"'} {
@@ -466,7 +466,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s line %d: write each link on a line of its own below links, or add the new link by hand",
-		IdentitiesPath, max(line, 1))
+		IdentitiesPath, after)
 }
 
 // UnlinkKey returns the source of the file of links without a link. It fails if

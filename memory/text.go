@@ -447,9 +447,6 @@ func FirstInvisible(text string, foreign bool) (r rune, found bool) {
 // DropInvisible returns a text without its invisible characters, see
 // [Characters].
 func DropInvisible(text string, foreign bool) string {
-	if _, found := FirstInvisible(text, foreign); !found {
-		return text
-	}
 	var b strings.Builder
 	for char, hidden := range Characters(text, foreign) {
 		if !hidden {
