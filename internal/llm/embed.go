@@ -26,8 +26,7 @@ const (
 // The texts are sent without their credentials.
 //
 // The service has the embeddings API of OpenAI at Endpoint/embeddings; for an
-// Endpoint that ends with /api, it has that of Ollama at /api/embed. If the
-// service has no capacity, [IsBusy] reports true for the error.
+// Endpoint that ends with /api, it has that of Ollama at /api/embed.
 func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -131,14 +130,14 @@ func normalize(v []float32) error {
 	return nil
 }
 
-// IsBusy reports whether a request failed because the service has no capacity for it,
-// and the time to wait, if the service named one.
-func IsBusy(err error) (after time.Duration, busy bool) {
+// RetryAfter returns the time to wait that a service without capacity named in the response
+// to a request, or 0.
+func RetryAfter(err error) time.Duration {
 	e, ok := errors.AsType[*outbound.Error](err)
-	if !ok || e.Status != http.StatusTooManyRequests && e.Status != http.StatusServiceUnavailable {
-		return 0, false
+	if !ok {
+		return 0
 	}
-	return min(e.RetryAfter, maxRetryAfter), true
+	return min(e.RetryAfter, maxRetryAfter)
 }
 
 // maxRetryAfter bounds the time to wait that a service can name.

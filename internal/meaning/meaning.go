@@ -64,7 +64,6 @@ type Embedder struct {
 	queue      queue
 	failures   int           // consecutive ones
 	resume     time.Time     // no request before
-	busy       bool          // resume is the time that the service named
 	pause      time.Duration // after the first failure
 	problem    string        // last error
 	problemAt  time.Time
@@ -258,9 +257,6 @@ func (e *Embedder) Changed(path string, saved bool) {
 	}
 	if lacks {
 		e.queue.add(path, saved)
-		if soon := time.Now().Add(e.pause); saved && !e.busy && e.resume.After(soon) {
-			e.resume = soon // a text that fails does not delay others
-		}
 	}
 	e.mu.Unlock()
 	e.pruneMissing(maxPruned)
@@ -443,15 +439,13 @@ func (e *Embedder) recordLocked(err error) {
 		return
 	}
 	wait := min(e.pause<<min(e.failures, 10), maxPause)
-	after, busy := llm.IsBusy(err)
-	wait, e.busy = cmp.Or(after, wait), busy
 	e.failures++
 	e.problem, e.problemAt = err.Error(), e.Now()
-	e.resume = time.Now().Add(wait)
+	e.resume = time.Now().Add(cmp.Or(llm.RetryAfter(err), wait))
 	if e.failures == 1 {
 		e.Logger.Warn("texts are not embedded, retrying", "err", err)
 	}
 }
 
 // maxPause bounds the time between two requests to an endpoint that fails.
-const maxPause = 5 * time.Minute
+const maxPause = time.Minute

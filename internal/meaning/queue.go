@@ -22,11 +22,10 @@ type queue struct {
 }
 
 func (q *queue) add(path string, saved bool) {
-	switch {
-	case !saved:
-		q.others = append(q.others, path)
-	case !slices.Contains(q.saved[max(0, len(q.saved)-100):], path): // a file that is saved often
+	if saved {
 		q.saved = append(q.saved, path)
+	} else {
+		q.others = append(q.others, path)
 	}
 }
 

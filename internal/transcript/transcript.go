@@ -9,6 +9,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -169,10 +170,7 @@ func (c *Conversation) Subject(most int) string {
 				return line
 			}
 			short := string([]rune(line)[:most-2])
-			if trimmed := strings.TrimRightFunc(short, isWord); len(trimmed) > len(short)/2 {
-				short = trimmed
-			}
-			return strings.TrimSpace(short) + " …"
+			return strings.TrimSpace(cmp.Or(strings.TrimRightFunc(short, isWord), short)) + " …"
 		}
 	}
 	return ""
