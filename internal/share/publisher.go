@@ -419,20 +419,15 @@ func (p *Publisher) ForgetHost(ctx context.Context, host string) (n int, err err
 	if host == p.Rules.Host {
 		return 0, ErrThisHost
 	}
-	tenants := make(map[string][]Object)
 	for o, err := range p.Store.List(ctx, host) {
 		if err != nil {
 			return n, err
 		}
-		tenants[o.Tenant] = append(tenants[o.Tenant], Object{Collection: o.Collection, Tenant: o.Tenant, ID: o.ID, Delete: true})
-	}
-	for _, objects := range tenants {
-		for batch := range slices.Chunk(objects, maxBatch) {
-			if _, err := p.Store.Put(ctx, batch); err != nil {
-				return n, err
-			}
-			n += len(batch)
+		o.Delete = true
+		if _, err := p.Store.Put(ctx, []Object{o}); err != nil {
+			return n, err
 		}
+		n++
 	}
 	return n, nil
 }

@@ -9,7 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -192,21 +192,15 @@ func (s spool) lock(ctx context.Context) (unlock func(), err error) {
 // reportOnce reports whether this is the first call with a key, such as a
 // session, of the last days.
 func (s spool) reportOnce(key string) bool {
-	dir := filepath.Join(s.dir, "reported")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return true
+	path, reported := filepath.Join(s.dir, "reported.state"), map[string]time.Time{}
+	_ = state.Load(path, 0, &reported)
+	if time.Since(reported[key]) < maxAge {
+		return false
 	}
-	sum := sha256.Sum256([]byte(key))
-	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:8])), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return !errors.Is(err, fs.ErrExist)
-	}
-	f.Close()
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxAge {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
+	maps.DeleteFunc(reported, func(_ string, at time.Time) bool { return time.Since(at) > maxAge })
+	reported[key] = time.Now()
+	if os.MkdirAll(s.dir, 0o700) == nil {
+		_ = state.Save(path, reported) // at worst, it is reported again
 	}
 	return true
 }
