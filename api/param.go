@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -168,10 +167,8 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 			}
 			return Errorf(Invalid, "%s: got %s, want %s", p.Name, t.Value, typeName(p.typ))
 		}
-		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return Errorf(Invalid, "%s: invalid JSON: %v", p.Name, syntaxError(err))
-		}
-		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntaxError(err).Error(), "json: "))
+		text, isField := strings.CutPrefix(err.Error(), "json: ") // of an unknown field
+		return Errorf(Invalid, "%s: %s%s", p.Name, TextIf(!isField, "invalid JSON: "), text)
 	}
 	return nil
 }
@@ -303,51 +300,29 @@ func eachText(v reflect.Value, f func(string) error) error {
 	return nil
 }
 
-// EachField calls f for every field of a JSON object, in order, until f returns
-// an error, which EachField then returns. For a repeated field, and for a body
-// that is not one JSON object, it returns an [*Error] with the code [Invalid].
-// Fields before the defect have been passed to f by then.
+// EachField calls f for every field of a JSON object, in order, until f returns an
+// error, which EachField then returns. For a body that is not one JSON object, it returns
+// an [*Error] with the code [Invalid].
 func EachField(body []byte, f func(name string, raw json.RawMessage) error) error {
+	if err := json.Unmarshal(body, new(json.RawMessage)); err != nil {
+		return Errorf(Invalid, "the request is not JSON: %v", err)
+	}
 	dec := json.NewDecoder(bytes.NewReader(body))
-	if t, err := dec.Token(); err != nil {
-		return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
-	} else if t != json.Delim('{') {
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return Errorf(Invalid, "the request is not a JSON object")
 	}
-	seen := map[string]bool{}
 	for dec.More() {
 		t, err := dec.Token()
-		if err != nil {
-			return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
-		}
 		name, _ := t.(string)
 		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
+		if err = cmp.Or(err, dec.Decode(&raw)); err != nil { // unreachable: the body is JSON
+			return err
 		}
-		if seen[name] {
-			return Errorf(Invalid, "duplicate field %q", name)
-		}
-		seen[name] = true
 		if err := f(name, raw); err != nil {
 			return err
 		}
 	}
-	if _, err := dec.Token(); err != nil {
-		return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return Errorf(Invalid, "trailing data after the JSON object")
-	}
 	return nil
-}
-
-// syntaxError replaces an end-of-file error with one that describes truncated input.
-func syntaxError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("unexpected end of input")
-	}
-	return err
 }
 
 // FindParam returns the parameter with the given name or alias. If there is none,

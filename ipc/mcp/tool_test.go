@@ -75,7 +75,7 @@ func TestToolArguments(t *testing.T) {
 		{"memory_search", `{"context":"private"}`, `unknown field "context" (remove the field; a tool call cannot set the scope of the caller)`},
 		{"memory_search", `[]`, `the request is not a JSON object`},
 		{"memory_search", `"x"`, `the request is not a JSON object`},
-		{"memory_search", `{`, `the request is not JSON: unexpected end of input`},
+		{"memory_search", `{`, `the request is not JSON: unexpected end of JSON input`},
 		{"memory_note", `{"text":"a","k":3}`, `unknown field "k"`},
 		{"memory_note", `{"text":"a","after":"x"}`, `unknown field "after"`},
 		{"memory_recent", `{"k":3,"after":"2026-02-01"}`, `{"limit":3,"since":"2026-02-01"}`},
