@@ -44,19 +44,12 @@ var _ ops.Scopes = (*subjectMap)(nil)
 
 // IsUserDir reports whether a directory of the root is a user's.
 func (p *subjectMap) IsUserDir(dir string) bool {
-	if p.every {
-		return true
-	}
-	if isUser, known := p.lookUpDir(dir); known {
-		return isUser
-	}
-	p.checkMu.Lock()
-	defer p.checkMu.Unlock()
 	isUser, known := p.lookUpDir(dir)
-	if !known {
-		isUser = p.recheckDir(dir)
+	if !known && !p.every {
+		p.recheckDirs([]string{dir})
+		isUser, _ = p.lookUpDir(dir)
 	}
-	return isUser
+	return p.every || isUser
 }
 
 func (p *subjectMap) lookUpDir(dir string) (isUser, known bool) {
@@ -64,19 +57,6 @@ func (p *subjectMap) lookUpDir(dir string) (isUser, known bool) {
 	defer p.mu.RUnlock()
 	isUser, known = p.users[dir]
 	return isUser, known
-}
-
-// recheckDir checks and records whether a directory is a user's. If the check
-// fails, the last result stays. The caller holds p.checkMu.
-func (p *subjectMap) recheckDir(dir string) bool {
-	isUser, err := p.checkDir(dir)
-	if err != nil {
-		isUser, _ = p.lookUpDir(dir)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.users[dir] = isUser
-	return isUser
 }
 
 // checkDir reports whether a directory is a user's: it is listed, or has
@@ -116,20 +96,26 @@ func (p *subjectMap) addMemoryMDLocked(path string) {
 	}
 }
 
-// recheckDirs rechecks directories and returns those that became a user's or
-// stopped being one. It omits directories that were never checked before,
-// because none of their files has been read.
-func (p *subjectMap) recheckDirs(dirs []string) []string {
+// recheckDirs checks directories and returns those that became a user's or stopped
+// being one. It omits directories that were never checked before, because none of their
+// files has been read. If a check fails, the last result stays.
+func (p *subjectMap) recheckDirs(dirs []string) (changed []string) {
 	p.checkMu.Lock()
 	defer p.checkMu.Unlock()
-	var out []string
 	for _, dir := range dirs {
 		before, known := p.lookUpDir(dir)
-		if isUser := p.recheckDir(dir); known && isUser != before {
-			out = append(out, dir)
+		isUser, err := p.checkDir(dir)
+		if err != nil {
+			isUser = before
+		}
+		p.mu.Lock()
+		p.users[dir] = isUser
+		p.mu.Unlock()
+		if known && isUser != before {
+			changed = append(changed, dir)
 		}
 	}
-	return out
+	return changed
 }
 
 // mains returns the MEMORY.md of each directory that was ever checked.
@@ -297,14 +283,12 @@ func (p *subjectMap) linksProblem() string {
 }
 
 // topDirs returns the top-level directories of paths, each once.
-func topDirs(paths []string) []string {
-	var dirs []string
-	seen := map[string]bool{}
+func topDirs(paths []string) (dirs []string) {
 	for _, path := range paths {
-		if dir, _, nested := strings.Cut(path, "/"); nested && !seen[dir] {
-			seen[dir] = true
+		if dir, _, nested := strings.Cut(path, "/"); nested {
 			dirs = append(dirs, dir)
 		}
 	}
-	return dirs
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
