@@ -114,7 +114,7 @@ func translateErrno(err error) error {
 }
 
 // Files are open only briefly, so retrying nearly always succeeds when too many
-// are open. patience bounds the retries.
+// are open. retryTime bounds the retries.
 const (
 	retryTime  = time.Second
 	retryPause = 10 * time.Millisecond

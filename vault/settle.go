@@ -347,7 +347,9 @@ func (w *Writer) resolveMove(l *leftover) (isMade bool, err error) {
 	if !isMade || !l.failed || dirs[0] == nil {
 		return isMade, nil
 	}
-	err = w.runSyscall("move back", func() error { return renameNew(dirs[1].dir, dirs[1].base, dirs[0].dir, dirs[0].base) })
+	err = w.runSyscall("move back", func() error {
+		return renameNew(dirs[1].dir, dirs[1].base, dirs[0].dir, dirs[0].base)
+	})
 	if errors.Is(err, fs.ErrExist) {
 		return true, nil
 	}
@@ -392,7 +394,8 @@ func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 	}
 	defer hold.release()
 	temp, err := w.readVersion(s.dir, r.Temp)
-	known := temp.digest == r.Before || temp.digest == r.After || l.before != nil && temp.digest == journal.Digest(l.before)
+	known := temp.digest == r.Before || temp.digest == r.After ||
+		l.before != nil && temp.digest == journal.Digest(l.before)
 	switch {
 	case err != nil:
 		return err
@@ -417,7 +420,8 @@ func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 		data, err = readAll(fd, st.Size, w.maxSize())
 	}
 	switch {
-	case err == nil && (journal.Digest(data) != temp.digest || len(data) == 0 && hold == nil && isRecentStamp(stampOf(&st))):
+	case err == nil && journal.Digest(data) != temp.digest,
+		err == nil && len(data) == 0 && hold == nil && isRecentStamp(stampOf(&st)):
 		return errConcurrentSave
 	case errors.Is(err, ErrTooLarge):
 		return w.makeConflictCopy(s, l)

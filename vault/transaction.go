@@ -349,13 +349,17 @@ func (t *transaction) rename() error {
 	s, temp, aside := t.entry, t.record.Temp, &dirEntry{dir: t.entry.dir, base: t.record.Temp}
 	switch {
 	case t.target != nil:
-		err := t.displace("move", t.target, func() error { return renameNew(s.dir, s.base, t.target.dir, t.target.base) })
+		err := t.displace("move", t.target, func() error {
+			return renameNew(s.dir, s.base, t.target.dir, t.target.base)
+		})
 		if errors.Is(err, fs.ErrExist) {
 			return &RefusedError{s.path, fmt.Sprintf("%s already exists; move one of the two files", t.target.path)}
 		}
 		return err
 	case t.old == nil:
-		err := t.runSyscall("name file", func() error { return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, s.base)) })
+		err := t.runSyscall("name file", func() error {
+			return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, s.base))
+		})
 		if errors.Is(err, fs.ErrExist) {
 			return errConcurrentSave
 		}
@@ -364,7 +368,9 @@ func (t *transaction) rename() error {
 	case t.data == nil:
 		return t.displace("move aside", aside, func() error { return renameNew(s.dir, s.base, s.dir, temp) })
 	}
-	err := t.runSyscall("name temporary file", func() error { return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, temp)) })
+	err := t.runSyscall("name temporary file", func() error {
+		return exchangeError(renameNew(s.dir, draftNameOf(temp), s.dir, temp))
+	})
 	if err != nil {
 		return err
 	}

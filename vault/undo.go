@@ -63,7 +63,8 @@ func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, er
 	result.By, result.Err = u.merge(ctx, dry, Change{Path: r.FilePath(), Cause: r.Cause,
 		Reason: "again, after another program removed it"}, func(now []byte) ([]byte, error) {
 		text, err := Reverse(now, inverse, after, before)
-		if conflict, ok := errors.AsType[*ConflictError](err); ok && (conflict.Reason == isReversed || conflict.Reason == isGone) {
+		conflict, ok := errors.AsType[*ConflictError](err)
+		if ok && (conflict.Reason == isReversed || conflict.Reason == isGone) {
 			conflict.Reason = "the file has the text already"
 		}
 		return text, err

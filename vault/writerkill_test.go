@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 	"golang.org/x/sys/unix"
 )
@@ -209,7 +210,9 @@ func (w *Writer) readTestTree(t *testing.T) map[string]string {
 }
 
 // TestKilledAtAnyMoment kills a process at random moments while another program
-// saves the same file continuously. The last save must survive.
+// saves the same file continuously. The last save must survive. An earlier one is in a conflict
+// copy if the process is killed between an exchange and its reversal, and the program saves again
+// before the next start, which is rare.
 func TestKilledAtAnyMoment(t *testing.T) {
 	rounds := 12
 	if os.Getenv("FAULTS") != "" {
@@ -218,7 +221,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if os.Getenv("STRESS") != "" {
 		rounds = 2000
 	}
-	settled, changes := 0, 0
+	settled, changes, copies := 0, 0, 0
 	for round := range rounds {
 		p := savers[round%len(savers)]
 		v := newVault(t, map[string]string{"d/a.md": "count: 0\n"})
@@ -256,7 +259,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		if err := p.wantSaved([]byte(tree["d/a.md"]), nil, last, nil); err != nil {
 			t.Errorf("round %d, %s: %v", round, p.name, err)
 		}
-		if len(tree) != 1 || len(w.Journal.Pending()) > 0 {
+		for path := range tree {
+			if of, ok := memory.CopyOf(path); ok && of == "d/a.md" {
+				copies++
+				delete(tree, path)
+			}
+		}
+		if len(tree) != 1 || copies > 1+rounds/500 || len(w.Journal.Pending()) > 0 {
 			t.Errorf("round %d, %s: left are %q, %+v", round, p.name, tree, w.Journal.Pending())
 		}
 		changes += len(w.Journal.List(time.Time{}, "", 0))
@@ -264,5 +273,5 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d times killed, %d changes settled, of %d", rounds, settled, changes)
+	t.Logf("%d times killed, %d changes settled, of %d, %d conflict copies", rounds, settled, changes, copies)
 }
