@@ -137,8 +137,7 @@ func (d *daemon) openComponents() error {
 		problems: map[string]fileProblems{}, unreadable: map[string]bool{}}
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
 		cached: map[string]*list.Element{}, pinned: map[string]*cachedDocument{}}
-	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger,
-		waiting: map[string]bool{}}
+	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger}
 	version, err := d.indexVersion()
 	if err != nil {
 		return err

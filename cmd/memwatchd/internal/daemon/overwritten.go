@@ -46,31 +46,46 @@ type overwritten struct {
 	copies  *copies
 	logger  *slog.Logger
 
-	written sync.Map // paths of files → time of the last change by memwatchd
+	written sync.Map // paths of files → the last ownChange
+	waiting sync.Map // files that are about to be examined
 	mu      sync.Mutex
-	waiting map[string]bool // files that are about to be examined
 	lost    []lostEntry
+}
+
+// An ownChange is a change by memwatchd.
+type ownChange struct {
+	at    time.Time
+	after string // digest of the file
 }
 
 // A lostEntry is an entry that another program removed.
 type lostEntry struct{ path, id, norm string }
 
-// changed examines a file that has changed, if memwatchd changed it recently, too.
-func (o *overwritten) changed(path string) {
-	if at, ok := o.written.Load(path); !ok {
-		return
-	} else if clock.Now().Sub(at.(time.Time)) > overwriteWindow {
-		o.written.Delete(path)
-		return
+// wrote records a change by memwatchd. It examines the file later, if another program changed
+// the file since the last one.
+func (o *overwritten) wrote(r journal.Record) {
+	last, ok := o.written.Swap(r.FilePath(), ownChange{r.Time, r.After})
+	if ok && last.(ownChange).after != r.Before {
+		o.examineLater(r.FilePath())
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.waiting[path] {
-		o.waiting[path] = true
+}
+
+// changed examines a file with a new content later, if memwatchd wrote another one recently.
+func (o *overwritten) changed(path string, doc *memory.Document) {
+	last, ok := o.written.Load(path)
+	switch {
+	case !ok:
+	case clock.Now().Sub(last.(ownChange).at) > overwriteWindow:
+		o.written.Delete(path)
+	case doc != nil && journal.Digest(doc.Source) != last.(ownChange).after:
+		o.examineLater(path)
+	}
+}
+
+func (o *overwritten) examineLater(path string) {
+	if _, waiting := o.waiting.LoadOrStore(path, true); !waiting {
 		time.AfterFunc(overwriteDelay, func() {
-			o.mu.Lock()
-			delete(o.waiting, path)
-			o.mu.Unlock()
+			o.waiting.Delete(path)
 			o.find(path, nil)
 		})
 	}

@@ -209,7 +209,7 @@ func (p *pipeline) recordResult(l scanResult) {
 	}
 	if l.apply {
 		p.history.changed(path)
-		p.overwritten.changed(path)
+		p.overwritten.changed(path, l.update.Doc)
 	}
 	if p.todos != nil {
 		p.todos.Changed(path, l.update.Doc)

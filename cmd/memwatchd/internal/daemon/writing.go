@@ -31,7 +31,7 @@ func (d *daemon) openWriting() (err error) {
 	}
 	records.Now = clock.Now
 	records.Completed = func(r journal.Record) {
-		d.pipeline.overwritten.written.Store(r.FilePath(), r.Time)
+		d.pipeline.overwritten.wrote(r)
 		d.pipeline.events.publish(ops.Change{Event: api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}})
 	}
 	d.writer = &vault.Writer{
