@@ -109,10 +109,8 @@ const (
 	flagDone                         // has a done task
 	flagQuestion                     // ends with a question
 	flagTimed                        // has words of time
-	flagTime                         // has another time than the entry before; stored only
 	flagImportance                   // has an importance; stored only
 	flagKey                          // has an embedded text; stored only
-	flagSame                         // has the time of the entry before; stored only
 )
 
 // entriesIn returns the entries of the n-th block of a document.
@@ -130,7 +128,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 32
+const recordVersion = 33
 
 // The kinds of partitions in terms and records.
 const (
@@ -221,46 +219,30 @@ func (p *variant) code(c *codec) {
 		number(c, &p.blocks[i])
 		c.bad = c.bad || p.blocks[i] >= maxBlocks
 	}
-	list(c, &p.entries, 10)
-	before := int64(0) // the times in one file are close together
+	list(c, &p.entries, 11)
+	before := int64(noTime) // the times in one file are close together, or missing
 	for i := range p.entries {
-		before = p.codeEntry(c, i, before)
+		p.codeEntry(c, i, before)
+		before = p.entries[i].time
 	}
 	p.links.code(c, len(p.entries))
 	b, _ := slotOf(len(p.entries) - 1)
 	c.bad = c.bad || b != len(p.blocks)-1
 }
 
-// codeEntry codes the n-th entry. It returns the last time up to it.
-func (p *variant) codeEntry(c *codec, n int, before int64) int64 {
+// codeEntry codes the n-th entry, with its time as the difference from another.
+func (p *variant) codeEntry(c *codec, n int, before int64) {
 	e, importance, key := &p.entries[n], math.Float64bits(p.important.at(n)), p.keys.at(n)
 	flags := e.flags
-	if !c.decodes {
-		switch e.time {
-		case noTime:
-		case before:
-			flags |= flagSame
-		default:
-			flags |= flagTime
-		}
-		if importance != 0 {
-			flags |= flagImportance
-		}
-		if key != 0 {
-			flags |= flagKey
-		}
+	if importance != 0 {
+		flags |= flagImportance
+	}
+	if key != 0 {
+		flags |= flagKey
 	}
 	fixed(c, &e.dup)
 	number(c, &flags)
-	if c.decodes {
-		e.flags, e.time = flags&(flagOpen|flagDone|flagQuestion|flagTimed), noTime
-	}
-	if flags&flagTime != 0 {
-		c.varint(&e.time, before)
-		before = e.time
-	} else if flags&flagSame != 0 {
-		e.time = before
-	}
+	c.varint(&e.time, before)
 	if flags&flagImportance != 0 {
 		fixed(c, &importance)
 		p.important.set(n, len(p.entries), math.Float64frombits(importance))
@@ -269,8 +251,10 @@ func (p *variant) codeEntry(c *codec, n int, before int64) int64 {
 		fixed(c, &key)
 		p.keys.set(n, len(p.entries), key)
 	}
+	if c.decodes {
+		e.flags = flags &^ (flagImportance | flagKey)
+	}
 	number(c, &e.length)
-	return before
 }
 
 // A codec encodes or decodes the fields of a record, so that one function describes both.
@@ -294,7 +278,7 @@ func (c *codec) take(n int) []byte {
 	return v
 }
 
-// varint codes the difference of v from another number.
+// varint codes the difference of v from another number. It wraps around.
 func (c *codec) varint(v *int64, from int64) {
 	if !c.decodes {
 		c.b = binary.AppendVarint(c.b, *v-from)

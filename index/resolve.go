@@ -7,10 +7,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// FilesNamed returns the readable files that links find by a key, see
-// [memory.NameKey], ordered by path, or none. The errors are those of
-// [Index.Search].
-func (x *Index) FilesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
+// filesNamed returns the readable files that links find by a key, see
+// [memory.NameKey], ordered by path, or none.
+func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
 	key = termKey(kindName, key)
 	err = x.browse(ctx, view, func(s *search) {
 		s.eachBlock(key, func(_ uint32, r ref, _ slots) {
@@ -62,7 +61,7 @@ func (r *LinkResolver) Resolve(ctx context.Context, from string, l *memory.Link)
 	paths, known := r.named[key]
 	if !known {
 		var err error
-		paths, err = r.Index.FilesNamed(ctx, r.View, key)
+		paths, err = r.Index.filesNamed(ctx, r.View, key)
 		if err != nil {
 			return "", err
 		}
