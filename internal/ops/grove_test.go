@@ -256,11 +256,7 @@ func (d *diskCase) eachFile(t testing.TB, f func(path string)) {
 func (g *testMemory) files(t testing.TB) map[string]string {
 	t.Helper()
 	is := map[string]string{}
-	g.eachFile(t, func(path string) {
-		text, err := g.readFile(path)
-		checkError(t, err)
-		is[path] = text
-	})
+	g.eachFile(t, func(path string) { is[path] = g.read(t, path) })
 	return is
 }
 

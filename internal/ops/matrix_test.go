@@ -361,13 +361,13 @@ func (x *comparison) runTarget(op *api.Operation, how requestPlan, entry *target
 func (x *comparison) compareRequest(op *api.Operation, how requestPlan, ask testRequest) (result testResult) {
 	x.Helper()
 	request, key := ask.request, ""
-	if b := ask.before; b != nil {
-		first, err := api.LookUp(b.op)
-		if err != nil {
-			x.Fatal(err)
+	if ask.next != nil {
+		first := op
+		if ask.first != "" {
+			first = lookUp(x, ask.first)
 		}
-		result = x.requestBoth(first, how, x.request(first, b.request))
-		request = b.next(result.answer)
+		result = x.requestBoth(first, how, x.request(first, request))
+		request = ask.next(result.answer)
 	} else {
 		key = op.Name + x.request(op, request)
 		if known, ok := x.known[key]; ok {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -12,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/diff"
@@ -33,7 +32,6 @@ type diskCase struct {
 	memory *Memory
 	was    map[string]string // the files at the last call of changes
 
-	texts   sync.Map   // readFile by path
 	parsed  sync.Map   // *memory.Document by path
 	reading sync.Mutex // guards the links against concurrent requests
 }
@@ -96,7 +94,7 @@ func (d *diskCase) listed() []todosync.Listed {
 func (d *diskCase) Load(path string) (*memory.Document, error) {
 	if last, ok := d.parsed.Load(path); ok {
 		doc := last.(*memory.Document)
-		if text, err := d.readFile(path); err == nil && text == string(doc.Source) {
+		if text, err := os.ReadFile(filepath.Join(d.dir, path)); err == nil && bytes.Equal(text, doc.Source) {
 			return doc, nil
 		}
 	}
@@ -109,32 +107,6 @@ func (d *diskCase) Load(path string) (*memory.Document, error) {
 		d.parsed.Store(path, doc)
 	}
 	return doc, nil
-}
-
-type readFile struct {
-	inode   uint64
-	changed unix.Timespec
-	text    string
-}
-
-// settled is the time after which a further change gives a file another time of change.
-const settled = 20 * time.Millisecond
-
-// readFile returns the content of a file. It does not read an unchanged file again.
-func (d *diskCase) readFile(path string) (string, error) {
-	name := filepath.Join(d.dir, filepath.FromSlash(path))
-	var st unix.Stat_t
-	if err := unix.Lstat(name, &st); err != nil {
-		return "", err
-	}
-	if last, ok := d.texts.Load(path); ok && last.(readFile).inode == st.Ino && last.(readFile).changed == st.Ctim {
-		return last.(readFile).text, nil
-	}
-	data, err := os.ReadFile(name)
-	if err == nil && time.Since(time.Unix(st.Ctim.Unix())) > settled {
-		d.texts.Store(path, readFile{st.Ino, st.Ctim, string(data)})
-	}
-	return string(data), err
 }
 
 // Resolve, Scope, Links and View implement [Scopes] from the current files.
