@@ -108,7 +108,7 @@ SOAK ?= 1h
 soak: ## run one daemon under all loads for SOAK, an hour by default
 	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestRaceSoak$$' -timeout 0
 
-# 20,000 requests whose answers must not depend on hidden files, 1,000 merges, and 20
+# 20,000 requests whose answers must not depend on hidden text, 1,000 merges, and 20
 # random memories compared with what each caller may read of them.
 stress: ## run the tests of privacy, merges, races and kills for long
 	$(GO) test ./internal/ops -count=1 -v -run '^TestNonInterference$$' -parallel 16 -timeout 0 -law-requests 20000
