@@ -17,11 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-var everyEntry = flag.Bool("every", false, "ask what writes about every entry, too")
-
-var (
-	testMemorySeed = flag.Uint64("grove-seed", 1, "the first of the memories that are made at random")
-)
+var testMemorySeed = flag.Uint64("memory-seed", 1, "the first of the memories that are made at random")
 
 // TestPrivacyMatrix runs every operation as every caller in every context about
 // an entry of every kind, owner and visibility. The outcome must be the one of
@@ -129,7 +125,7 @@ func allTestCallers() (list []testCaller) {
 // other subjects' entries with the same kind and visibility it returns only
 // one, unless the operation only reads and the test is thorough.
 func (a *testCaller) selectTargets(targets []*target, op *api.Operation) (list []*target) {
-	if *everyEntry || op.ReadOnly && thorough {
+	if op.ReadOnly && thorough {
 		return targets
 	}
 	seen := map[string]bool{}
