@@ -285,7 +285,8 @@ func (p *memoryPair) compareRequest(t *testing.T, w *randomSource) bool {
 	}
 	for request != nil {
 		got, want := p.run(t, p.whole, p.by, name, request), p.run(t, p.part, p.by, name, request)
-		if got != want {
+		partial := strings.Contains(got, "contains text that this caller cannot read") && strings.HasPrefix(want, `{"error"`)
+		if got != want && !partial { // that a file has such text may be learned
 			t.Fatalf("%+v: %s %v (-without the hidden text +beside it):\n%s", scope, name, request, cmp.Diff(want, got))
 		}
 		request = w.followUp(name, request, got)
