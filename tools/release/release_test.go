@@ -1,12 +1,8 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,46 +13,6 @@ import (
 	"golang.org/x/mod/module"
 	modzip "golang.org/x/mod/zip"
 )
-
-// TestArchive checks that an archive does not depend on the order of the files
-// or the time zone.
-func TestArchive(t *testing.T) {
-	when := time.Date(2026, 2, 4, 11, 30, 0, 5, time.FixedZone("", 3600))
-	files := []file{{name: "memwatchd", data: []byte("program"), executable: true}, {name: "man/man1/b.1", data: []byte("b")}, {name: "README.md"}}
-	packed, err := archive("x-1", files, when)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := archive("x-1", []file{files[2], files[1], files[0]}, when.UTC())
-	if err != nil || !bytes.Equal(packed, again) {
-		t.Errorf("it is not the same again, %v", err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got strings.Builder
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(r)
-		fmt.Fprintf(&got, "%s %s %d %s %s %q\n", h.FileInfo().Mode(), h.Name, h.Uid, h.Uname, h.ModTime.UTC().Format(time.RFC3339), text)
-	}
-	const want = `drwxr-xr-x x-1/ 0 root 2026-02-04T10:30:00Z ""
--rw-r--r-- x-1/README.md 0 root 2026-02-04T10:30:00Z ""
-drwxr-xr-x x-1/man/ 0 root 2026-02-04T10:30:00Z ""
-drwxr-xr-x x-1/man/man1/ 0 root 2026-02-04T10:30:00Z ""
--rw-r--r-- x-1/man/man1/b.1 0 root 2026-02-04T10:30:00Z "b"
--rwxr-xr-x x-1/memwatchd 0 root 2026-02-04T10:30:00Z "program"
-`
-	if got.String() != want {
-		t.Errorf("got\n%swant\n%s", &got, want)
-	}
-}
 
 // needsGit returns the path of the repository, or skips the test if the sources
 // are not in a git repository.
