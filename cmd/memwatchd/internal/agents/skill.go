@@ -5,7 +5,8 @@ import (
 	_ "embed"
 )
 
-// skillText is the skill for the command memwatchd.
+// skillText is the skill for the command memwatchd. Each line that begins with it is a
+// command.
 //
 //go:embed skill.md
 var skillText []byte
@@ -21,18 +22,7 @@ var (
 type skillFile struct{}
 
 func (skillFile) addCommand(_ []byte, c Command) ([]byte, error) {
-	var out []byte
-	inBlock := false
-	for line := range bytes.Lines(skillText) {
-		switch rest, ok := bytes.CutPrefix(line, []byte(serverName+" ")); {
-		case bytes.HasPrefix(line, []byte("```")):
-			inBlock = bytes.Equal(line, skillBlock)
-		case inBlock && ok:
-			line = append([]byte(c.String()+" "), rest...)
-		}
-		out = append(out, line...)
-	}
-	return out, nil
+	return bytes.ReplaceAll(skillText, []byte("\n"+serverName+" "), []byte("\n"+c.String()+" ")), nil
 }
 
 func (s skillFile) removeCommand(data []byte) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -141,16 +142,15 @@ func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 // renamed; failed contains the error. An error that affects all requests stops it. Only one
 // process delivers at a time; the others wait for it until the context ends.
 func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed, err error) {
-	files, failed := s.files()
-	if len(files) == 0 {
-		return failed, nil
-	}
 	unlock, failed := s.lock(ctx)
-	if failed != nil {
+	switch {
+	case errors.Is(failed, fs.ErrNotExist): // no hook has saved anything
+		return nil, nil
+	case failed != nil:
 		return failed, ctx.Err()
 	}
 	defer unlock()
-	files, failed = s.files()
+	files, failed := s.files()
 	for _, path := range files {
 		var requests []spooled
 		err := state.Load(path, 0, &requests)
