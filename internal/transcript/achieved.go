@@ -24,21 +24,15 @@ const maxAchievement = 300
 func Achievements(message string, most int, keep func(string) bool) (lines []string) {
 	for _, line := range ProseLines(message) {
 		for _, sentence := range splitSentences(line) {
+			n := utf8.RuneCountInString(sentence)
+			last, _ := utf8.DecodeLastRuneInString(sentence)
 			done := func(p func() *regexp.Regexp) bool { return p().MatchString(sentence) }
-			if len(lines) < most && !slices.Contains(lines, sentence) && isWorkStatement(sentence) &&
-				slices.ContainsFunc(completionPatterns, done) && keep(sentence) {
+			if len(lines) < most && n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
+				!strings.ContainsFunc(sentence, unicode.IsControl) && slices.ContainsFunc(completionPatterns, done) &&
+				!slices.Contains(lines, sentence) && keep(sentence) {
 				lines = append(lines, sentence)
 			}
 		}
 	}
 	return lines
-}
-
-// isWorkStatement reports whether the form of a text permits a statement about
-// completed work.
-func isWorkStatement(sentence string) bool {
-	n := utf8.RuneCountInString(sentence)
-	last, _ := utf8.DecodeLastRuneInString(sentence)
-	return n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
-		strings.IndexFunc(sentence, unicode.IsControl) < 0
 }

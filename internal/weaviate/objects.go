@@ -114,12 +114,12 @@ func (c *Client) judgeFailed(ctx context.Context, failed []share.Object, accepte
 	var refused []share.Refusal
 	for _, r := range failed {
 		if r.Gone() {
-			return nil, errCannotWrite()
+			return nil, errCannotWrite
 		}
 		if !accepted[r.Collection+r.Tenant] {
 			err := c.send(ctx, http.MethodPost, "/v1/objects/validate", c.newObject(r), nil)
 			if err == nil {
-				err = errCannotWrite()
+				err = errCannotWrite
 			}
 			if !isRejected(err) {
 				return nil, err
@@ -130,9 +130,7 @@ func (c *Client) judgeFailed(ctx context.Context, failed []share.Object, accepte
 	return refused, nil
 }
 
-func errCannotWrite() error {
-	return &share.Error{Err: errors.New("store cannot write now: check that enough of its nodes run")}
-}
+var errCannotWrite = &share.Error{Err: errors.New("store cannot write now: check that enough of its nodes run")}
 
 // isRejected reports whether the store rejected the content of a request.
 func isRejected(err error) bool {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -53,12 +52,7 @@ func saveAnswer(ctx context.Context, h *hook) error {
 		}
 		message = turns[len(turns)-1].Text
 	}
-	if at := len(message) - maxMessage; at > 0 {
-		for !utf8.RuneStart(message[at]) {
-			at++
-		}
-		message = message[at:]
-	}
+	message = strings.ToValidUTF8(message[max(0, len(message)-maxMessage):], "")
 	text := withoutCredentials(message)
 	if strings.TrimSpace(text) == "" {
 		return errors.New("the answer contains nothing but credentials")
