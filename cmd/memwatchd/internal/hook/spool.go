@@ -35,7 +35,6 @@ type spool struct{ dir string }
 
 const (
 	spoolSuffix = ".json"
-	maxSpooled  = 1000               // files in a spool
 	maxAge      = 7 * 24 * time.Hour // of the reports of reportOnce
 	lockName    = "lock"
 	lockRetry   = 5 * time.Millisecond
@@ -68,13 +67,6 @@ func spoolOf(c *client.Client) spool {
 // add writes the requests of a hook to a new file, and the file to the disk.
 func (s spool) add(requests []spooled) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	files, err := s.files()
-	if err == nil && len(files) >= maxSpooled {
-		err = fmt.Errorf("the requests of %d hooks wait for the daemon: start it", len(files))
-	}
-	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text()[:8], spoolSuffix)
