@@ -1,7 +1,10 @@
 package vault
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,16 +21,16 @@ const staleAge = 24 * time.Hour
 // uses the file, or "". The check is a courtesy: a change is safe even without
 // it, so errors are ignored.
 func (w *Writer) findEditor(path string) string {
-	dir, base := filepath.Split(filepath.Join(w.Vault.Dir, filepath.FromSlash(path)))
+	name := filepath.Join(w.Vault.Dir, filepath.FromSlash(path))
+	dir, base := filepath.Split(name)
 	now := w.now()
-	for _, sign := range []struct{ name, description string }{
-		{"." + base + ".swp", "the file is open in vim or nano"},
-		{".#" + base, "the file has unsaved changes in Emacs"},
-		{"#" + base + "#", "the file has unsaved changes in Emacs"},
-	} {
-		if isRecent(filepath.Join(dir, sign.name), now) {
-			return sign.description
-		}
+	switch {
+	case hasSwapFile(filepath.Join(dir, "."+base+".swp"), now):
+		return "the file is open in vim or nano"
+	case isRecent(filepath.Join(dir, ".#"+base), now):
+		return "the file has unsaved changes in Emacs"
+	case isRecent(filepath.Join(dir, "#"+base+"#"), now):
+		return "the file has unsaved changes in Emacs"
 	}
 	_, busy := FindGitDir(dir, now)
 	return busy
@@ -37,6 +40,38 @@ func (w *Writer) findEditor(path string) string {
 func isRecent(path string, now time.Time) bool {
 	info, err := os.Lstat(path)
 	return err == nil && now.Sub(info.ModTime()) < staleAge
+}
+
+// hasSwapFile reports whether the swap file of a running vim or the lock file of a
+// running nano exists at path. Both begin with a block that identifies the
+// process.
+func hasSwapFile(path string, now time.Time) bool {
+	if !isRecent(path, now) {
+		return false
+	}
+	const (
+		pid  = 24 // four bytes, little-endian
+		host = 68
+		end  = 108
+	)
+	block, err := readHead(path, end)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil || len(block) < end || string(block[:2]) != "b0" {
+		return true
+	}
+	name, _, _ := strings.Cut(string(block[host:end]), "\x00")
+	return mayBeRunning(int(int32(binary.LittleEndian.Uint32(block[pid:]))), name)
+}
+
+// mayBeRunning reports whether a process may be running. It reports true for other
+// machines.
+func mayBeRunning(pid int, host string) bool {
+	if here, err := os.Hostname(); err != nil || here != host || pid <= 0 {
+		return true
+	}
+	return unix.Kill(pid, 0) != unix.ESRCH
 }
 
 // readHead returns at most the first size bytes of a regular file.

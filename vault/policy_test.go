@@ -1,8 +1,10 @@
 package vault
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,7 +139,22 @@ func wantNoWait(t *testing.T, w *Writer, when string) {
 	}
 }
 
+// swapFile returns a swap file in vim's format.
+func swapFile(pid int, host string) []byte {
+	block := make([]byte, 4096)
+	copy(block, "b0VIM 9.0")
+	binary.LittleEndian.PutUint32(block[24:], uint32(pid))
+	copy(block[28:], "alice")
+	copy(block[68:], host)
+	return block
+}
+
 func TestSomebodyIsEditing(t *testing.T) {
+	host, err := os.Hostname()
+	must(t, err)
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	must(t, gone.Run())
+	self, dead := os.Getpid(), gone.Process.Pid
 	file := func(name, text string) func(string) error {
 		return func(dir string) error {
 			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
@@ -152,8 +169,11 @@ func TestSomebodyIsEditing(t *testing.T) {
 		make func(root string) error
 		want string // "" if the file has no effect
 	}{
-		{"vim", file("d/.a.md.swp", ""), "vim"},
-		{"vim with another file", file("d/.b.md.swp", ""), ""},
+		{"vim", file("d/.a.md.swp", string(swapFile(self, host))), "vim"},
+		{"a vim that is gone", file("d/.a.md.swp", string(swapFile(dead, host))), ""},
+		{"a vim elsewhere", file("d/.a.md.swp", string(swapFile(dead, host+"-2"))), "vim"},
+		{"a vim that begins", file("d/.a.md.swp", ""), "vim"},
+		{"vim with another file", file("d/.b.md.swp", string(swapFile(self, host))), ""},
 		{"Emacs", link("d/.#a.md", "alice@host.12:1790000000"), "Emacs"},
 		{"autosaved", file("d/#a.md#", "older"), "Emacs"},
 		{"git is running", file(".git/index.lock", ""), "git is running"},

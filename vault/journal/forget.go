@@ -3,7 +3,10 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
@@ -90,6 +93,11 @@ func (j *Journal) cutVersions(cuts map[string]cut) error {
 		content, _ = cuts[name].apply(content)
 		return content
 	}))
+	for _, name := range j.outdated { // which also contain text
+		if err := os.Remove(filepath.Join(j.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
 	// Versions without a change, such as that of a file that forget has just changed, go.
 	return errors.Join(append(errs, j.store.retain(j.usedVersions(anyRecord, true)))...)
 }

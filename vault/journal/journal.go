@@ -49,6 +49,7 @@ type Journal struct {
 	completed int      // number of changes that were completed
 	history   history
 	problems  []string
+	outdated  []string // files of an earlier build
 }
 
 const (
@@ -127,6 +128,9 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	}
 	j.last = max(j.last, n)
 	r, err := readHeader(filepath.Join(j.Dir, name))
+	if errors.Is(err, errOutdated) {
+		j.outdated = append(j.outdated, name)
+	}
 	if err == nil && r.ID != id {
 		err = errors.New("file name and id differ")
 	}

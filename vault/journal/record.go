@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -80,12 +81,17 @@ func DigestOf(hash [32]byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// A header is the line of JSON in a record's file.
+// errOutdated reports a record of an earlier build, which contains the changed lines.
+var errOutdated = errors.New("recorded by an earlier build; this change cannot be undone, and forget removes this file")
+
+// A header is the line of JSON in a record's file. Hunks is set in records of earlier
+// builds.
 type header struct {
 	Record
-	Path rawName `json:"path"`
-	To   rawName `json:"to,omitzero"`
-	Temp rawName `json:"temp,omitzero"`
+	Path  rawName `json:"path"`
+	To    rawName `json:"to,omitzero"`
+	Temp  rawName `json:"temp,omitzero"`
+	Hunks string  `json:"hunks,omitempty"`
 }
 
 // A rawName is a file name. It may contain any bytes, and JSON strings cannot
@@ -128,6 +134,9 @@ func decodeRecord(line []byte) (Record, error) {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&h); err != nil {
 		return Record{}, fmt.Errorf("not a record: %w", err)
+	}
+	if h.Hunks != "" {
+		return Record{}, errOutdated
 	}
 	r := h.Record
 	r.Path, r.To, r.Temp = string(h.Path), string(h.To), string(h.Temp)

@@ -218,3 +218,22 @@ func TestForgetBases(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestOutdatedRecord checks that the record of an earlier build is a problem, and that its
+// file stays until text is forgotten.
+func TestOutdatedRecord(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "0hxj0002.json")
+	old := `{"id":"0hxj0002","group":"0hxj0002","time":"2026-02-05T12:01:00Z","path":"made.md","cause":"note","before":"","after":"f7fe","hunks":"2c84"}`
+	must(t, os.WriteFile(path, []byte(old+"\n[]\n"), 0o600))
+	j, err := Open(dir, 0)
+	if err != nil || len(j.Problems()) != 1 || !strings.Contains(j.Problems()[0], "earlier build") {
+		t.Fatal(err, j.Problems())
+	}
+	if err := j.Forget(func(Record) bool { return false }, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the file is left: %v", err)
+	}
+}
