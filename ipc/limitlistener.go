@@ -1,10 +1,9 @@
 package ipc
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -223,15 +222,13 @@ func (v *trackedConn) Close() error {
 func sendRefusal(c net.Conn, e *api.Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
-	body, err := json.Marshal(api.Failure{Error: e})
+	body, err := api.EncodeJSON(api.Failure{Error: e})
 	if err != nil {
 		return
 	}
-	status := e.Code.Status()
-	_, err = fmt.Fprintf(c,
-		"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
-		status, http.StatusText(status), len(body)+1, body)
-	if err != nil {
+	response := http.Response{StatusCode: e.Code.Status(), ProtoMajor: 1, ProtoMinor: 1, Close: true, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
+	if response.Write(c) != nil {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
@@ -91,20 +92,14 @@ func mergeFiles(base, ours, theirs, path string) error {
 	if err != nil || baseErr != nil {
 		return cmp.Or(err, baseErr)
 	}
-	if m.Whole {
-		return errWhole
+	switch n := len(m.Conflicts); {
+	case m.Whole:
+		return fmt.Errorf("the versions cannot be merged entry by entry; %s", mergeRemedy)
+	case n > 0:
+		return fmt.Errorf("both versions changed %s; %s", api.Plural(n, "entry"), mergeRemedy)
 	}
-	switch n := len(m.Conflicts); n {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("both versions changed one entry; %s", mergeRemedy)
-	default:
-		return fmt.Errorf("both versions changed %d entries; %s", n, mergeRemedy)
-	}
+	return nil
 }
-
-var errWhole = errors.New("the versions cannot be merged entry by entry; edit the text between the conflict markers")
 
 const mergeRemedy = "edit the text between the conflict markers"
 
