@@ -275,6 +275,8 @@ func TestRepair(t *testing.T) {
 func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", "d/.memwatchd-y.part": "ours", ".hidden/.memwatchd-z.part": "not ours"})
 	must(t, unix.Mkfifo(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part"), 0o600))
+	must(t, os.Symlink("root", w.Vault.Dir+"-link"))
+	w.Vault.Dir += "-link//" // the root may be a link
 	must(t, w.Repair(t.Context()))
 	must(t, os.Remove(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part")))
 	wantFiles(t, w, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", ".hidden/.memwatchd-z.part": "not ours"})

@@ -89,7 +89,7 @@ func (w *Writer) findTempFiles(ctx context.Context) (found map[string]string, em
 	found, empty = map[string]string{}, true
 	step := w.Vault.steps.begin()
 	defer func() { w.Vault.steps.end(step) }()
-	root := w.Vault.Dir + "/" // the root may be a symbolic link
+	root := filepath.Clean(w.Vault.Dir) + "/" // the root may be a symbolic link
 	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		w.Vault.steps.end(step)
 		step = w.Vault.steps.begin()
