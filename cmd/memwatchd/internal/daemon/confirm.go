@@ -116,13 +116,13 @@ func (d *daemon) listMisplaced() []string {
 	return paths
 }
 
-// recheckUserDirs rereads MEMORY.md every Reconcile interval, and with it whether its
-// directory is a user's: a new empty directory changes no file.
+// recheckUserDirs checks every Reconcile interval whether directories became users'
+// directories: a new empty directory changes no file.
 func (d *daemon) recheckUserDirs(ctx context.Context) error {
 	for {
 		if err := sleep(ctx, d.config.Tuning.Reconcile); err != nil {
 			return err
 		}
-		d.watcher.RecheckPaths(ctx, d.subjects.mains())
+		d.watcher.RecheckPaths(ctx, d.subjects.changedMains())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,12 +119,16 @@ func (p *subjectMap) recheckDirs(dirs []string) (changed []string) {
 	return changed
 }
 
-// mains returns the MEMORY.md of each directory that was ever checked.
-func (p *subjectMap) mains() (paths []string) {
+// changedMains returns the MEMORY.md of the directories that became a user's, or stopped
+// being one, since they were checked.
+func (p *subjectMap) changedMains() (paths []string) {
 	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for dir := range p.users {
-		paths = append(paths, dir+"/MEMORY.md")
+	users := maps.Clone(p.users)
+	p.mu.RUnlock()
+	for dir, before := range users {
+		if isUser, err := p.checkDir(dir); err == nil && isUser != before {
+			paths = append(paths, dir+"/MEMORY.md")
+		}
 	}
 	return paths
 }

@@ -396,6 +396,7 @@ func TestOverflow(t *testing.T) {
 		})
 	}
 	group.Wait()
+	l.within(10*time.Minute, "all files are indexed", func() bool { s, err := l.status(); return err == nil && s.Files == dirs*each })
 	l.sync()
 	s := l.mustStatus()
 	t.Logf("%d overflows, peak %d MiB, now %d MiB", s.Watch.Overflows, l.peak(), l.resident())
