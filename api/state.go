@@ -1,7 +1,9 @@
 package api
 
 import (
+	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -85,4 +87,19 @@ func IndexStateOf(answer any) *IndexState {
 }
 
 // indexing returns the progress of the index in words.
-func indexing(pending int) string { return "indexing, " + Plural(pending, "file") + " to go" }
+func indexing(pending int) string {
+	files := "files"
+	if pending == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("indexing, %s %s to go", groupDigits(pending), files)
+}
+
+// groupDigits returns a number with a comma between each three digits.
+func groupDigits(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
