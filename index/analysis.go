@@ -18,7 +18,9 @@ import (
 //
 //   - NFKC, lower case, accents of Latin and Greek letters folded;
 //   - words of letters and digits: English words are stemmed with Porter 2,
-//     Russian and Arabic words with their Snowball stemmers;
+//     Russian and Arabic words with their Snowball stemmers; words of other
+//     alphabets are kept and also indexed by their first five letters, as a
+//     substitute for removing endings;
 //   - elided words (l'été) and the words that follow them;
 //   - identifiers (snake_case, camelCase, letters with digits) whole and in parts,
 //     also words joined by dots and those that end with ++ or #;
@@ -188,8 +190,17 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 		a.emit(token{term: string(a.low), start: start, end: end, subword: part})
 		return
 	}
-	a.emit(token{term: a.stemOf(script), start: start, end: end, subword: part})
+	stem := a.stemOf(script)
+	a.emit(token{term: stem, start: start, end: end, subword: part})
+	if script == scriptOther && !part {
+		if beginning, cut := FirstRunes(stem, 5); cut {
+			a.emit(token{term: beginning + beginningMark, start: start, end: end, subword: true})
+		}
+	}
 }
+
+// beginningMark ends the term of the beginning of a word.
+const beginningMark = "*"
 
 // maxStems bounds the cache of stems. The most frequent words are soon in it again.
 const maxStems = 1 << 13

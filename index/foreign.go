@@ -11,7 +11,7 @@ import (
 )
 
 // Analysis is the version of the terms that Terms and QueryTerms return.
-const Analysis = 6
+const Analysis = 7
 
 // Terms returns the terms of a text in their order, separated by spaces, for
 // another search engine.

@@ -128,7 +128,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 33
+const recordVersion = 34
 
 // The kinds of partitions in terms and records.
 const (

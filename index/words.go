@@ -119,6 +119,9 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	}
 	for i := range w.terms {
 		w.terms[i].weight = math.Sqrt(w.terms[i].weight)
+		if strings.HasSuffix(w.terms[i].term, beginningMark) {
+			w.terms[i].weight *= tuning.beginning
+		}
 	}
 	w.finishList()
 	return w
