@@ -161,7 +161,8 @@ func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
 		if at := slices.Index(c, "hook"); p == Hooks && at > 0 {
 			c = c[:at]
 		}
-		if created, err := a.Install(p, nil, c); err == nil && bytes.Equal(created, data) {
+		// Another part above this one leaves the blank line between both.
+		if created, err := a.Install(p, nil, c); err == nil && bytes.Equal(created, bytes.TrimLeft(data, "\n")) {
 			return nil, nil
 		}
 	}

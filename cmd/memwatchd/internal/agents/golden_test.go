@@ -135,6 +135,32 @@ func golden(t *testing.T, file string) {
 	}
 }
 
+// TestSharedFile checks that a file that the installations of both parts created is removed
+// with the last of them, in either order.
+func TestSharedFile(t *testing.T) {
+	for _, name := range []string{"gemini", "hermes"} {
+		agent, _ := Named(name)
+		for _, parts := range [][]Component{{MCP, Hooks}, {Hooks, MCP}} {
+			var data []byte
+			for _, step := range []func(Component, []byte) ([]byte, error){
+				func(p Component, data []byte) ([]byte, error) { return agent.Install(p, data, command(p)) },
+				agent.Uninstall,
+			} {
+				for _, p := range parts {
+					after, err := step(p, data)
+					if err != nil {
+						t.Fatal(err)
+					}
+					data = after
+				}
+			}
+			if data != nil {
+				t.Errorf("%s %v: %q", name, parts, data)
+			}
+		}
+	}
+}
+
 // TestNesting checks that nesting deeper than the parser's stack allows is an
 // error.
 func TestNesting(t *testing.T) {
