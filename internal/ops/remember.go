@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -67,10 +68,9 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 			f, _ := m.limits.FillOf(after)
 			fill = f.Hint(brief.LanguageOf(r.Title + "\n" + r.Text))
 		}
-		for _, hint := range []string{item.hint(), fill} {
-			if hint != "" {
-				answer.Hints = append(answer.Hints, hint)
-			}
+		answer.Hints = append(answer.Hints, item.hints()...)
+		if fill != "" {
+			answer.Hints = append(answer.Hints, fill)
 		}
 	}
 	return answer, nil
@@ -344,14 +344,36 @@ func (r *longTermEdit) findSimilar(doc *memory.Document) string {
 	return ""
 }
 
-// hint returns advice on an item that may need a revision, or "".
-func (r *longTermEdit) hint() string {
-	words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31")
-	switch {
-	case words != "" && !r.commitment:
-		return fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest", words)
-	case r.similar != "":
-		return fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title", r.similar)
+// hints returns advice on an item that may need a revision.
+func (r *longTermEdit) hints() (hints []string) {
+	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31"); words != "" && !r.commitment {
+		hints = append(hints,
+			fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest", words))
+	}
+	if namespace := r.statedNamespace(); namespace != "" {
+		hints = append(hints, "this belongs in the keyed items: save it with the namespace "+namespace+", and forget it here")
+	}
+	if r.similar != "" {
+		hints = append(hints,
+			fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title", r.similar))
+	}
+	return hints
+}
+
+var ownRE = lazyregexp.New(`(?i)\bmy\b|我`)
+
+// statedNamespace returns the namespace in which a statement of _index.md belongs, or an
+// empty string. MEMORY.md has sections for such statements.
+func (r *longTermEdit) statedNamespace() string {
+	said := transcript.Statements([]transcript.Message{{Text: r.Text}}, 1)
+	if len(said) == 0 || !strings.HasSuffix(r.path, "/_index.md") {
+		return ""
+	}
+	switch kind := said[0].Kind; {
+	case kind == transcript.Preference, kind == transcript.Constraint:
+		return "preference"
+	case kind == transcript.Contact && ownRE().MatchString(r.Text):
+		return "profile"
 	}
 	return ""
 }
