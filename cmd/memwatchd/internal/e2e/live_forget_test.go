@@ -200,6 +200,7 @@ func TestForgetKilled(t *testing.T) {
 			return os.IsNotExist(err)
 		})
 		l.sync()
+		l.wantSettled() // the next daemon removes temporary files a moment later
 		held := l.holding(quark)
 		t.Logf("round %d: held in %q", n, held)
 		if held != nil && !slices.Contains(held, "MEMORY.md") && !slices.Contains(held, "notes.md") {
