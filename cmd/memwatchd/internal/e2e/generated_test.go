@@ -301,7 +301,7 @@ func (r *reference) kind(t reflect.Type) string {
 			return ""
 		}
 		if of := r.kind(t.Elem()); strings.HasPrefix(of, " [") {
-			return " list of" + of
+			return " [" + of[1:] + "]"
 		}
 		return " list"
 	case reflect.Map, reflect.Interface:
