@@ -166,6 +166,12 @@ func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
 			return nil, nil
 		}
 	}
+	return a.Remove(p, data)
+}
+
+// Remove is like Uninstall for a file that the user created, such as the target of a
+// symbolic link: its text is nil for a skill only.
+func (a Agent) Remove(p Component, data []byte) ([]byte, error) {
 	return a.parts[p].removeCommand(data)
 }
 

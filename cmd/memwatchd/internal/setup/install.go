@@ -280,6 +280,8 @@ func (i *installer) planFile(a agents.Agent, file string, command agents.Command
 			c.replaced = installed[0]
 		}
 		c.after, err = a.Install(i.component, s.data, command)
+	case s.link: // the user created the file
+		c.after, err = a.Remove(i.component, s.data)
 	case s.info != nil:
 		c.after, err = a.Uninstall(i.component, s.data)
 	}

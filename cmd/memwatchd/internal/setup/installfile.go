@@ -22,6 +22,7 @@ type settingsFile struct {
 	path string      // with all links resolved
 	data []byte      // nil if the file is missing
 	info fs.FileInfo // nil if the file is missing
+	link bool        // the file was found by a symbolic link
 }
 
 // openSettings reads a settings file, which may be missing.
@@ -46,7 +47,8 @@ func openSettings(path string) (*settingsFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &settingsFile{path: real, data: data, info: info}, nil
+	_, err = os.Readlink(path)
+	return &settingsFile{path: real, data: data, info: info, link: err == nil}, nil
 }
 
 // ThisMachine returns the facts needed to find agents. It returns an error if the user's
