@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"path"
@@ -52,9 +53,9 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 	if before != nil && before.hash != hash && !before.truncated {
 		w.before = before
 	}
-	w.writeDocument(doc, sumOf(hash))
+	w.writeDocument(doc)
 	if excerpt := doc.Excerpt(); excerpt != nil {
-		w.writeDocument(excerpt, sumOf(sha256.Sum256(excerpt.Source)))
+		w.writeDocument(excerpt)
 		if excerpt.Front.Present {
 			f.lastFront = 1
 		}
@@ -86,8 +87,11 @@ type fileWriter struct {
 }
 
 // writeDocument writes a variant: the whole file or its excerpt.
-func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
-	v := &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc), written: noTime}
+func (w *fileWriter) writeDocument(doc *memory.Document) {
+	v := &variant{partition: doc.Partition, sum: sumOf(w.file.hash), entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc), written: noTime}
+	if doc.Partition.Visibility == memory.PublicOK {
+		v.sum = w.textSum(doc.Source)
+	}
 	if !doc.Written.IsZero() {
 		v.written = doc.Written.UnixNano()
 	}
@@ -301,6 +305,19 @@ func (b *builder) sumOf(entries []memory.Entry) uint64 {
 		for _, l := range e.Links {
 			add(l.Paths...)
 			add(l.Name)
+		}
+	}
+	b.input = in
+	return sumOf(sha256.Sum256(in))
+}
+
+// textSum returns a hash of the lines of a public text. Blank lines, rules and the end of the
+// last line do not count, because they change with private lines beside them.
+func (b *builder) textSum(text []byte) uint64 {
+	in := b.input[:0]
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimRight(line, " \t\r\n"); len(bytes.Trim(line, "-*_ \t")) > 0 {
+			in = append(append(in, line...), '\n')
 		}
 	}
 	b.input = in

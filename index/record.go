@@ -41,7 +41,7 @@ type file struct {
 // Searches find and rank a variant like a file.
 type variant struct {
 	partition memory.Partition
-	sum       uint64   // beginning of the hash of the text; stored unless it is that of the file
+	sum       uint64   // that of the file, or of a public text, for which see textSum
 	written   int64    // when public text was first seen, or noTime
 	saved     bool     // that is when the file was saved, not its commit
 	length    uint32   // tokens of all slots
@@ -193,9 +193,6 @@ func (f *file) code(c *codec) {
 		if c.decodes {
 			f.variants[i] = &variant{sum: sumOf(f.hash)}
 		}
-		if i > 0 {
-			fixed(c, &f.variants[i].sum)
-		}
 		f.variants[i].code(c)
 	}
 	c.bad = c.bad || int(f.lastFront) >= len(f.variants)
@@ -210,6 +207,7 @@ func (p *variant) code(c *codec) {
 	}
 	c.bad = c.bad || kind != partitionKind(p.partition)
 	if kind != privatePartition {
+		fixed(c, &p.sum)
 		c.varint(&p.written, 0)
 		c.bool(&p.saved)
 	}

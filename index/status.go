@@ -1,7 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -91,8 +90,13 @@ func (x *Index) File(path string) (FileInfo, bool) {
 // Written returns when the public text of a file was first seen, or the zero time if
 // the index has another text of the file.
 func (x *Index) Written(path string, text []byte) (at time.Time) {
-	v := x.snapshot().files.get(path).publicText(sumOf(sha256.Sum256(text)))
-	if v != nil && v.written != noTime {
+	f := x.snapshot().files.get(path)
+	if f == nil {
+		return at
+	}
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
+	if v := f.publicText(b.textSum(text)); v != nil && v.written != noTime {
 		at = time.Unix(0, v.written)
 	}
 	return at

@@ -388,7 +388,8 @@ func TestExcerptTime(t *testing.T) {
 	}
 	mixed, added, removed := front+"- a tea\n", front+"- b tea\n", front+"- c tea\n"
 	before := map[string]string{"notes/a.md": mixed + lines("one"), "notes/b.md": added, "notes/c.md": removed + lines("one"),
-		"notes/d.md": front + "- d tea\n", "MEMORY.md": "- e tea <!-- visibility=public_ok -->\n- mine\n"}
+		"notes/d.md": front + "- d tea\n", "MEMORY.md": "- e tea <!-- visibility=public_ok -->\n- mine\n",
+		"notes/f.md": front + "- f tea", "notes/g.md": front + "- g tea\n\n\n"}
 	when := time.Now().Add(-time.Hour)
 	start := func() *target {
 		root := filepath.Join(t.TempDir(), "m")
@@ -421,7 +422,8 @@ func TestExcerptTime(t *testing.T) {
 	}
 	compare("before")
 	edit(map[string]string{"notes/a.md": mixed + lines("one", "two"), "notes/b.md": added + lines("one"), "notes/c.md": removed,
-		"MEMORY.md": before["MEMORY.md"] + "- mine too\n"})
+		"MEMORY.md": before["MEMORY.md"] + "- mine too\n", "notes/f.md": front + "- f tea\n" + lines("one"),
+		"notes/g.md": front + "- g tea\n" + lines("one")})
 	compare("after")
 	testkit.Must(t, edited.stop())
 	edited.startDaemon(nil)
