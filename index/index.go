@@ -167,6 +167,7 @@ func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block)
 		if f == nil {
 			continue
 		}
+		f.edition = next.edition
 		next.addFile(f)
 		for _, b := range blocks[i] {
 			b.number = f.variants[b.variant].blocks[b.nth]

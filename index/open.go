@@ -89,33 +89,33 @@ func (x *Index) loadStore() (*store, *table, error) {
 }
 
 // load adds the files in a store. After a crash, the store can have two versions of a
-// file: the new one, and the old one that a later batch would have deleted. Both are
-// left out and deleted then, because the order is unknown.
+// file: the new one, and the old one that a later batch would have deleted.
 func (t *table) load(s *store) error {
 	var all []*file
-	paths := make(map[string]int)
+	newest := make(map[string]*file)
 	stored, err := s.eachRecord(func(record []byte) error {
 		f, err := unmarshalFile(record)
-		if err == nil {
-			all = append(all, f)
-			paths[f.path]++
+		if err != nil {
+			return err
 		}
-		return err
+		all = append(all, f)
+		if old := newest[f.path]; old == nil || old.edition < f.edition {
+			newest[f.path] = f
+		}
+		t.edition = max(t.edition, f.edition)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	blocks := make(map[uint32]bool)
+	blocks := make(map[uint32]bool) // whether a newest version has them
 	for _, f := range all {
 		for _, p := range f.variants {
 			for _, n := range p.blocks {
-				blocks[n] = true
-				if paths[f.path] > 1 {
-					s.gone = append(s.gone, blockID(n))
-				}
+				blocks[n] = blocks[n] || newest[f.path] == f
 			}
 		}
-		if paths[f.path] == 1 {
+		if newest[f.path] == f {
 			t.addFile(f)
 		}
 	}
@@ -125,7 +125,7 @@ func (t *table) load(s *store) error {
 			return errors.New("blocks do not match the records")
 		}
 		seen[n] = true
-		if !blocks[n] { // see file.secret
+		if !blocks[n] { // of an old version, or see file.secret
 			s.gone = append(s.gone, blockID(n))
 		}
 	}

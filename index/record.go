@@ -17,7 +17,8 @@ type file struct {
 	path      string
 	stamp     memory.Stamp
 	hash      [32]byte
-	written   int64 // modification time at which this content was first seen, or noTime
+	edition   uint64 // of the table that got this record
+	written   int64  // modification time at which this content was first seen, or noTime
 	kind      memory.Kind
 	owner     string // owner key of the place, which may change independently of the file
 	day       string
@@ -178,6 +179,7 @@ func (f *file) code(c *codec) {
 	c.varint(&f.stamp.CTime, f.stamp.MTime) // usually short
 	number(c, &f.stamp.Inode)
 	copy(f.hash[:], c.bytes(f.hash[:]))
+	number(c, &f.edition)
 	c.varint(&f.written, f.stamp.MTime)
 	number(c, &f.kind)
 	c.string(&f.owner)

@@ -93,6 +93,43 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// TestKilledBetweenBatches checks that of two versions of a file in a store, the later one
+// counts, so that the times in its record are not lost, and the other is deleted.
+func TestKilledBetweenBatches(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n- tea\n", "b.md": "- green\n"}}
+	dir, killed := t.TempDir(), t.TempDir()
+	x := s.open(t, dir)
+	s.confirmComplete(t, x)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x = s.open(t, dir) // batches have numbers across restarts
+	s.text["a.md"] = "- blue\n- tea\n"
+	s.apply(t, x, "a.md")
+	x.store.gone = nil // of the batch that is lost
+	if err := x.store.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	x = s.open(t, killed)
+	for path, got := range x.Known() {
+		if want, _ := s.Stamp(path); got != want {
+			t.Errorf("%s has another version", path)
+		}
+	}
+	if n := x.Status().Files; n != 2 || len(x.store.gone) != 1 {
+		t.Errorf("%d files, %d old blocks", n, len(x.store.gone))
+	}
+	if got := hitsOf(t, x, Query{Text: "red blue tea green"}); len(got) != 3 {
+		t.Error(got)
+	}
+	if err := x.Purge(); err != nil || findTerm(t, x, "red") != "" {
+		t.Errorf("the old version is still there, %v", err)
+	}
+}
+
 // TestDirectoryGone checks that an index whose directory was removed or replaced is
 // opened again when it changes.
 func TestDirectoryGone(t *testing.T) {
