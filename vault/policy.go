@@ -131,6 +131,9 @@ func (w *Writer) lastExternalChange(old *source) time.Time {
 	if ours, ok := w.ownVersions[old.Path]; ok && ours.hash == old.hash {
 		return ours.external
 	}
+	if at := time.Unix(0, old.Stamp.MTime); at.After(w.now()) {
+		return time.Unix(0, old.Stamp.CTime) // the file may come from another machine
+	}
 	return time.Unix(0, max(old.Stamp.MTime, old.Stamp.CTime))
 }
 

@@ -255,7 +255,9 @@ func TestQuiet(t *testing.T) {
 		w := newQuiet(t)
 		future := time.Now().Add(1000 * time.Hour)
 		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), future, future))
-		now = time.Now()
+		now = time.Now().Add(5 * time.Second)
+		wantWait(t, w, "a moment ago")
+		now = time.Now().Add(11 * time.Second)
 		wantNoWait(t, w, "of another clock")
 	})
 }

@@ -198,7 +198,7 @@ func TestEmptyFile(t *testing.T) {
 	w, err := os.OpenFile(name, os.O_WRONLY, 0)
 	must(t, err)
 	defer w.Close()
-	for age, changing := range map[time.Duration]bool{0: true, emptyDelay + time.Minute: false, -time.Hour: false} {
+	for age, changing := range map[time.Duration]bool{0: true, emptyDelay + time.Minute: false, -time.Second: true, -time.Hour: false} {
 		must(t, os.Chtimes(name, time.Time{}, time.Now().Add(-age)))
 		if f, err := v.Read("x.md"); errors.Is(err, ErrChanging) != changing || !changing && (err != nil || !f.Unstable) || Absent(err) {
 			t.Errorf("emptied %v ago: %+v, %v", age, f, err)
