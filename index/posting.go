@@ -90,10 +90,6 @@ const low slots = 1 << (3 * slotsPerBlock) / 7
 // used returns the lowest bit of each slot that contains the term.
 func (s slots) used() slots { return (s | s>>1 | s>>2) & low }
 
-// sections returns the lowest bit of each slot that contains the term only in a
-// heading above.
-func (s slots) sections() slots { return s &^ (s >> 1) &^ (s >> 2) & low }
-
 func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 
 // Bleve writes a frequency in bytes of seven bits each, so small numbers are

@@ -24,14 +24,6 @@ func newFiles(t testing.TB, text map[string]string) *Index {
 	return x
 }
 
-// wantHits compares the hits of a query with the wanted ones, as path:line.
-func wantHits(t *testing.T, x *Index, q Query, want ...string) {
-	t.Helper()
-	if diff := cmp.Diff(want, hitsOf(t, x, q)); diff != "" {
-		t.Errorf("%+v (-want +got):\n%s", q, diff)
-	}
-}
-
 // TestDictionaryIsPrivate checks that corrections and prefixes use only words that
 // the view may read and that still occur.
 func TestDictionaryIsPrivate(t *testing.T) {

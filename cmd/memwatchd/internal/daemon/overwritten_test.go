@@ -71,7 +71,6 @@ func TestOverwritten(t *testing.T) {
 		}
 	}
 
-	old = read(path)
 	put(5)
 	put(6)
 	write(path, strings.Replace(read(path), "meeting number 5", "meting number five", 1)) // edited
