@@ -84,6 +84,7 @@ type fileWriter struct {
 	variant *variant // last variant
 	open    *block   // last block
 	timed   bool     // the last entry has words of time
+	decides bool     // the last entry has words of decisions
 }
 
 // writeDocument writes a variant: the whole file or its excerpt.
@@ -212,7 +213,7 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 	n := len(w.variant.entries)
 	e := &doc.Entries[n]
 	_, slot := slotOf(n)
-	w.timed = false
+	w.timed, w.decides = false, false
 	length := w.countTokens(e.Text, slot)
 	w.countTokens(e.Title, slot)
 	for _, tag := range e.Tags {
@@ -241,6 +242,9 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 		}
 	}
 	w.markTerm(kindType, e.Type, slot)
+	if w.decides || e.Type == decision {
+		w.markTerm(kindType, chosen, slot)
+	}
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
 			w.markTerm(kindLink, target, slot)
@@ -343,6 +347,7 @@ func endsWithQuestion(text string) bool {
 func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	w.eachToken(s, func(t token) {
 		w.timed = w.timed || isTimeWord(t.term)
+		w.decides = w.decides || decisionWords()[t.term]
 		if v := w.slotsOf(kindWord, t.term); v != nil {
 			w.count(v, slot)
 		}

@@ -71,7 +71,7 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 		case t.period != nil:
 			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.variant)
 		case t.isType:
-			covered = e.Type == t.term
+			covered = e.Type == t.term || t.term == chosen && statesDecision(e, has)
 		}
 		if covered {
 			sum += weight
@@ -102,7 +102,7 @@ func (s *search) weighTerms() {
 		r := []rune(t.term)
 		switch {
 		case t.isType:
-			if s.asksDecision && t.term == decision {
+			if t.term == chosen {
 				s.cover.weights[i] = 1
 			}
 			continue

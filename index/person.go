@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
@@ -22,6 +23,12 @@ var habitRE = lazyregexp.New(`(?i)\b(?:what|which)\b.*\b(?:did|do|have) (?:i|we)
 // decision and preference are types of entries.
 const decision, preference = "decision", "preference"
 
+// chosen is the term of the entries that state a decision, by their type or by a word.
+const chosen = "chosen"
+
+// decisionWords contains the terms of words that state a decision.
+var decisionWords = sync.OnceValue(func() map[string]bool { return termsOf("decided chose chosen 决定 选择 选用 选定") })
+
 // ownKinds are the kinds of files about their owner.
 var ownKinds = []memory.Kind{memory.Longterm, memory.Items, memory.Identity}
 
@@ -37,8 +44,7 @@ func (s *search) readPerson() {
 	switch {
 	case m == nil:
 	case m[1]+m[2] != "":
-		s.asksDecision = true
-		s.words.terms = append(s.words.terms, qterm{term: decision, weight: tuning.decision, isType: true})
+		s.words.terms = append(s.words.terms, qterm{term: chosen, weight: tuning.decision, isType: true})
 	default:
 		s.words.terms = append(s.words.terms, qterm{term: decision, weight: tuning.habit, isType: true},
 			qterm{term: preference, weight: tuning.habit, isType: true})
@@ -55,4 +61,17 @@ func (s *search) ownFactor(k entryKey) float64 {
 		return tuning.mine
 	}
 	return 1
+}
+
+// statesDecision reports whether an entry with the given terms states a decision.
+func statesDecision(e *memory.Entry, terms map[string]bool) bool {
+	if e.Type == decision {
+		return true
+	}
+	for word := range decisionWords() {
+		if terms[word] {
+			return true
+		}
+	}
+	return false
 }

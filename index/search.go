@@ -32,8 +32,7 @@ type search struct {
 	dates    queryDates
 	own      entrySet // decisions and preferences, for a question in the first person
 
-	asksDecision bool // the query is a question for a decision
-	filter       *preparedFilter
+	filter *preparedFilter
 	*scores
 	phrases phraseMatches
 	meaning meaningMatches
