@@ -123,7 +123,7 @@ type rule struct {
 func compilePattern(pattern string) func() *regexp.Regexp { return lazyregexp.New(`(?i)` + pattern) }
 
 // sentenceStart matches the beginning of a sentence, including introductory words.
-const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay)[,:]?\s+|请|另外|还有)*`
+const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay|yes|no|oh|btw)[,:]?\s+|请|另外|还有)*`
 
 // undecidedRE matches words of statements that are undecided, conditional, or about
 // other people.
@@ -131,54 +131,58 @@ var undecidedRE = compilePattern(`\b(?:if|whether|haven't|hasn't|have not|not (?
 	`perhaps|could|unless)\b|如果|要是|是否|要不要|没有?(?:决定|定)|尚未|可能|也许`)
 
 var rules = []rule{
-	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:remember|note|don'?t forget|keep in mind|make a note|` +
-		`for future reference)(?:\s+(?:that|this)|:|,)?\s+\S|(?:from now on|going forward)\b)`), nil},
+	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:remember|note|(?:don'?t|do not) forget|` +
+		`(?:keep|bear) in mind|make a note|for future reference)(?:\s+(?:that|this)|:|,)?\s+\S|` +
+		`(?:from now on|going forward)\b)`),
+		compilePattern(`\b(?:remember (?:when|how we|me|it)|note (?:the|how))\b`)},
 	{Remember, true, false, compilePattern(sentenceStart + `(?:remind me (?:to|that) |I(?:'ve| have)? promised? ` +
 		`(?:to|that|you|\S+ (?:to|that)) |(?:(?:请|记得)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S)`),
 		undecidedRE},
 	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:帮我|你|要|务必)?(?:记住|记下来?|记一下|记录(?:一下|下来)|` +
-		`别忘了?|不要忘记?|牢记|记得(?:要|用|先|把)?)|(?:以后|今后|从现在起)(?:都|请|不要|别|要|一律|统一|必须|默认|用|先)|` +
+		`别忘了?|不要忘记?|牢记|记得(?:要|用|先|把)?)|(?:以后|今后|从现在起|从今以后)(?:都|请|不要|别|要|一律|统一|必须|默认|用|先)|` +
 		`下次(?:请|不要|别|要|记得|先))`), nil},
 
 	{Decision, false, true, labelPattern(`decision|decided|agreed|agreement|resolution|决定|结论|约定`), nil},
-	{Constraint, true, true, labelPattern(`(?:hard )?constraints?|requirements?|limits?|deadline|rules?|约束(?:条件)?|` +
-		`限制(?:条件)?|要求|规则|截止(?:日期|时间)|期限`), nil},
-	{Preference, true, true, labelPattern(`preferences?|habits?|偏好(?:与习惯)?|喜好|习惯`), nil},
+	{Constraint, true, true, labelPattern(`(?:hard )?constraints?|requirements?|restrictions?|limits?|deadline|rules?|` +
+		`约束(?:条件)?|限制(?:条件)?|要求|规则|截止(?:日期|时间)|期限`), nil},
+	{Preference, true, true, labelPattern(`preferences?|(?:dis)?likes?|habits?|偏好(?:与习惯)?|喜好|习惯`), nil},
 	{Contact, true, true, labelPattern(`contacts?(?: person)?|e-?mail(?: address)?|phone(?: number)?|address|联系人|` +
 		`联系方式|负责人|邮箱|电话|地址`), nil},
 
 	{Decision, false, false, compilePattern(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|` +
 		`opted (?:for|to))\b|(?:我们|咱们|团队|大家)(?:已经|最终|最后|都)?(?:决定|商定|约定|选定|同意|一致认为)`), undecidedRE},
 	{Decision, true, false, compilePattern(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to)\b|` +
-		`\bwe(?:'re| are) going with\b|` + sentenceStart + `(?:let'?s|we(?:'ll| will)) (?:go with|stick (?:with|to)|` +
-		`switch to|move to|use|keep using)\b|我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|` +
+		`\bwe(?:'re| are) going with\b|` + sentenceStart + `(?:let(?:'?s| us)|we(?:'ll| will|(?:'re| are) going to)) ` +
+		`(?:go with|stick (?:with|to)|switch to|move to|use|keep using)\b|` +
+		`我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|` +
 		`(?:改用|统一使?用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$`), undecidedRE},
 
 	{Constraint, true, false, compilePattern(`\bmust(?:n't| not| never| always| only)\b|\bmust (?:run|work|fit|stay|` +
-		`be (?:under|below|above|at (?:most|least)|less|more|compatible|unique|written|\w+ed (?:by|before|in|with|on)\b)|` +
-		`support|use|build|pass|return|keep|start|finish|handle|accept|contain|include)\b|\b(?:is|are)(?: not|n't) allowed\b|` +
+		`be (?:under|below|above|at (?:most|least)|less|more|compatible|able|unique|kept|written|` +
+		`\w+ed (?:by|before|in|with|on)\b)|support|use|build|pass|return|keep|start|finish|handle|accept|` +
+		`match|contain|include)\b|\b(?:is|are)(?: not|n't) allowed\b|` +
 		`\b(?:is|are) (?:forbidden|required to|due (?:on|by|in))\b|\b(?:the )?(?:deadline|release date|budget|limit) ` +
 		`(?:is|will be)\b|\b(?:no more than|at most|at least) \d`), undecidedRE},
 	{Constraint, true, false, compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|` +
 		`不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|` +
-		`(?:最多|至少|不超过)\s*\d`), compilePattern(`必须的|必须(?:离开|去|走)|不得不|不得了`)},
+		`(?:最多|至少|不超过)\s*\d`), compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
 	{Constraint, true, true, compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|` +
-		`don'?t)(?: ever)? (?:` + habitVerbs + `) \S|` + sentenceStart + `(?:你|大家|千万|绝对|都)*(?:不要|别|请?勿)` +
+		`don'?t)(?: ever)? (?:` + habitVerbs + `) \S|` + sentenceStart + `(?:你|大家|千万|绝对|都)*(?:不要|别|请?勿|不许|不准)` +
 		`(?:再|随便|直接|总是?)?(?:` + habitVerbsChinese + `)`), transientRE},
 
 	{Contact, true, true, compilePattern(`\b(?:my|our) (?:[\w'-]+ ){0,2}?(?:name|e-?mail|phone|number|address|birthday|` +
-		`time ?zone|username|account|handle)(?: (?:address|number|name))?(?: is| are|'s)\b|\breach me (?:at|on|under|by)\b|` +
-		`\b(?:contact|contact person) (?:for|of|at|in) .{1,60}? (?:is|are)\b|` +
-		`\b(?:is|are) (?:the|our|my) (?:\w+ )?contacts? (?:for|at|in)\b`),
+		`time ?zone|username|account|handle|github)(?: (?:address|number|name))?(?: is| are|'s)\b|` +
+		`\breach me (?:at|on|under|by)\b|\b(?:contact|contact person) (?:for|of|at|in) .{1,60}? (?:is|are)\b|` +
+		`\b(?:is|are) (?:the|our|my) (?:\w+ )?(?:contacts?|point of contact) (?:for|at|in)\b`),
 		compilePattern(`\b(?:if|maybe|perhaps|could|might)\b|\b(?:my|our) (?:[\w'-]+ ){1,4}(?:is|are) (?:not|in|on|up|` +
 			`still|already|wrong|correct|used|missing|required|set)\b`)},
 	{Contact, true, true, compilePattern(`(?:我的|我们的)(?:[^\s，。是]{0,6})?(?:名字|姓名|邮箱|电话|手机|号码|微信|地址|` +
-		`生日|账号)(?:地址|号码?|帐?号)?(?:是|为|叫)|(?:联系人|负责人)(?:是|为)|` + sentenceStart + `我叫\S`), undecidedRE},
+		`生日|时区|账号)(?:地址|号码?|帐?号)?(?:是|为|叫)|(?:联系人|负责人|对接人)(?:是|为)|` + sentenceStart + `我叫\S`), undecidedRE},
 
 	{Preference, true, true, compilePattern(`(?:^|[.!;,]\s+|\b(?:and|but|because|since) )(?:I|we) (?:really |also |` +
 		`usually |do |just )*(?:like|love|hate|dislike|enjoy|can'?t stand|don'?t like) \S|` +
 		`^(?:(?:the )?(?:user|owner) )?(?:prefers|likes|dislikes|hates) \S`),
-		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what)\b`)},
+		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what|to see)\b`)},
 	{Preference, true, false, compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |` +
 		`usually )*prefer\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b|(?:^|[.!;]\s+)(?:please )?(?:always (?:` +
 		habitVerbs + `)|avoid [a-z]+ing) \S|\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs + `)\b`), nil},
@@ -201,10 +205,11 @@ var transientRE = compilePattern(`\b(?:yet|now|today|tonight|tomorrow|again|it|t
 
 // habitVerbsChinese and habitVerbs are the verbs of habitual work.
 const (
-	habitVerbsChinese = `用|使用|写|改|动|提交|推|删|加|引入|依赖|合并|安装|运行|部署|升级|重启|发|打开|放|保存|回复|说|分享`
+	habitVerbsChinese = `用|使用|写|改|修改|动|提交|推|删|加|添加|引入|依赖|合并|安装|运行|部署|升级|重启|发|打开|放|保存|回复|解释|说|分享|公开|泄露|跳过`
 	habitVerbs        = `(?:\w+-)?(?:use|run|write|add|commit|push|put|call|ask|check|test|keep|name|sign|log|return|` +
-		`format|import|include|start|answer|explain|create|handle|validate|close|set|deploy|build|review|delete|force|merge|` +
-		`skip|touch|edit|change|assume|guess|store|send|install|remove|rename|move|mention|show|publish|share|update|break)`
+		`format|import|include|start|answer|reply|respond|explain|create|handle|validate|close|set|deploy|build|review|` +
+		`delete|force|merge|skip|touch|edit|change|assume|guess|store|send|install|remove|rename|move|mention|show|` +
+		`publish|share|update|break|print|escape|bump|expose|open|enable|disable)`
 )
 
 // kindOf returns the kind of the first matching rule. It reports false if no
