@@ -82,11 +82,11 @@ func skipGlobals(root *cobra.Command, args []string) (words []string, ok bool) {
 // groupSummaries describe the commands that have subcommands.
 var groupSummaries = map[string]string{
 	"conflicts": "List and merge the conflict copies that sync tools left",
-	"embed":     "Control the search by meaning",
+	"embed":     "Count the texts of the search by meaning",
 	"identity":  "Link external keys to accounts",
 	"import":    "Import the data of other programs",
 	"item":      "Save, show and delete items by key",
-	"session":   "Write and list session summaries",
+	"session":   "Write session summaries",
 	"share":     "Publish entries to a store that several machines share",
 	"todo":      "List, add, complete and reopen tasks",
 }
