@@ -271,6 +271,7 @@ func TestNames(t *testing.T) {
 		{"张三", "__-1d841bc0", "__-1d841bc0", "__-1d841bc0.md"},
 		{".git", "_git-4d0a4dff", "user-.git", "_git-4d0a4dff.md"},
 		{"..", "_.-5ec1f7e7", "user-..", "_.-5ec1f7e7.md"},
+		{"ext:x:1.Private", "ext_x_1.Private", "ext_x_1.Private", "ext_x_1.Private-06e781b6.md"}, // not the file beside that of ext:x:1
 	} {
 		if dir, user, session := SubjectDir(c.of), UserDir(c.of), SessionFile(c.of); dir != c.dir || user != c.user || session != c.session {
 			t.Errorf("%q has the names %q %q %q, want %q %q %q", c.of, dir, user, session, c.dir, c.user, c.session)

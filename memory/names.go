@@ -204,10 +204,13 @@ func ReservedUser(dir string) error {
 }
 
 // SessionFile returns the name of a session's file within the directory of its
-// day.
+// day, which is not that of a file beside another one.
 func SessionFile(id string) string {
 	skipped := func(name string) bool { return new(Layout).Skip(name+".md") != "" }
-	name := sanitizeName(id, skipped)
+	name := sanitizeName(id, func(name string) bool {
+		lower := strings.ToLower(name) // file systems may ignore case
+		return skipped(name) || CutEnding(lower) != lower
+	})
 	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
 		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)
 	}
