@@ -98,7 +98,8 @@ func (s spool) waiting() (texts []string) {
 }
 
 // ReportWaiting makes the command status of a program report the statements in the spool,
-// in JSON as the member waiting_statements.
+// in JSON as the member waiting_statements. A status for a subject or in public contains the
+// health only.
 func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 	status, _, err := root.Find([]string{"status"})
 	if err != nil || status == root {
@@ -107,7 +108,7 @@ func ReportWaiting(root *cobra.Command, g *cli.Globals) {
 	run := status.RunE
 	status.RunE = func(cmd *cobra.Command, args []string) error {
 		waiting := 0
-		if _, c, err := g.Connect(cmd); err == nil {
+		if _, c, err := g.Connect(cmd); err == nil && g.Subject == "" && cmp.Or(g.Context, "private") == "private" {
 			waiting = len(spoolOf(c).waiting())
 		}
 		switch {
