@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +26,31 @@ type testScheduler struct {
 	job       func(context.Context) error
 	semaphore *semaphore.Weighted
 	path      string // of the state file
-	log       bytes.Buffer
-	runs      []string
+	log       lines
+
+	mu   sync.Mutex
+	runs []string
 
 	running *Scheduler
 	stop    func()
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
 }
 
 // schedulerTest runs a test with a scheduler in fake time, which starts at midnight of
@@ -62,9 +83,12 @@ func (c *testScheduler) on() {
 		Schedule: schedule, Semaphore: c.semaphore, Now: time.Now,
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 		Job: func(ctx context.Context) error {
+			c.mu.Lock()
 			c.runs = append(c.runs, time.Now().UTC().Format("01-02 15:04"))
-			if c.job != nil {
-				return c.job(ctx)
+			job := c.job
+			c.mu.Unlock()
+			if job != nil {
+				return job(ctx)
 			}
 			return nil
 		},
@@ -86,6 +110,8 @@ func (c *testScheduler) on() {
 func (c *testScheduler) ran(want ...string) {
 	c.t.Helper()
 	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if diff := cmp.Diff(want, c.runs); diff != "" {
 		c.t.Errorf("runs (-want +got):\n%s", diff)
 	}
@@ -164,6 +190,11 @@ func TestMissedRuns(t *testing.T) {
 			time.Sleep(2 * day)
 			c.ran("01-01 03:00", "01-02 03:00")
 		}},
+		{"of the format before", func(c *testScheduler) {
+			c.save(`{"schedule":"0 3 * * *","until":"1999-12-30T12:00:00Z","meant":"1999-12-30T03:00:00Z"}`)
+			c.on()
+			c.ran("01-01 00:00")
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) { schedulerTest(t, "0 3 * * *", test.run) })
 	}
@@ -212,7 +243,9 @@ func TestRequestedRun(t *testing.T) {
 		}
 		time.Sleep(90 * time.Minute)
 		c.ran()
+		c.mu.Lock()
 		c.job = func(context.Context) error { time.Sleep(140 * time.Minute); return nil }
+		c.mu.Unlock()
 		c.semaphore.Release(1)
 		c.ran("01-01 01:30")
 		time.Sleep(200 * time.Minute)
