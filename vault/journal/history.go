@@ -19,6 +19,7 @@ type history struct {
 	size    int64             // bound of the versions, in bytes; zero if the history is off
 	keep    time.Duration     // retention of the changes; zero means forever
 	current map[string]string // digests of the files as they were seen last, by path
+	full    bool              // the present files alone exceed the size, as of the last trimming
 	ownSize int64             // size of the versions that changes of memwatchd need, as of the last trimming
 }
 
@@ -87,10 +88,14 @@ func (j *Journal) seen(path string, content []byte) (err error) {
 	if j.isPending(path, digest) {
 		return nil
 	}
-	if j.historySize() > j.history.size {
-		if err := j.trimHistory(); err != nil || j.historySize() > j.history.size {
-			return err // the present files alone exceed the size
+	if !j.history.full && j.historySize() > j.history.size {
+		if err := j.trimHistory(); err != nil {
+			return err
 		}
+		j.history.full = j.historySize() > j.history.size
+	}
+	if j.history.full {
+		return nil
 	}
 	r := Record{Path: path, Before: before, After: digest, New: content}
 	var list []Record
@@ -258,6 +263,7 @@ func (j *Journal) Prune(now time.Time, steady bool) error {
 		j.dropRecords(func(r *Record) bool { return expired(r, j.history.keep) }, true),
 		j.trimHistory(),
 		j.store.retain(j.usedVersions(anyRecord, true)))
+	j.history.full = false
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}

@@ -121,6 +121,9 @@ func TestHistorySize(t *testing.T) {
 	if got := j.historySize(); got > size+1000 {
 		t.Errorf("%d bytes", got)
 	}
+	if n := testing.AllocsPerRun(10, func() { j.see(t, "more/0", text()) }); n > 30 {
+		t.Errorf("%v allocations for a file that is not stored: all versions are examined again", n)
+	}
 	for range 2 {
 		if old, now, err := j.Contents(made); err != nil || !bytes.Equal(old, before) || !bytes.Equal(now, own) {
 			t.Errorf("the own change: %q, %q, %v", old, now, err)
