@@ -145,7 +145,10 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 		}
 		after, _, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: l.cause,
 			change: func(doc *memory.Document, r *memory.Revision) error {
-				if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+				switch mine := c.View.SubjectOf(doc.Own) == c.Scope.Subject; {
+				case !mine && t.unseen: // the frontmatter is hidden, too
+					return memory.ErrUnwritable
+				case !mine:
 					return skipError{errNotOwnLog}
 				}
 				m.reviseLog(c, l, t, doc, r)
