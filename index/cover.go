@@ -77,6 +77,7 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 			sum += weight
 		}
 	}
+	sum *= s.ownFactor(k)
 	few := coverFew
 	if !s.analyzer.isTopic(s.withoutDates()) {
 		few = coverOther

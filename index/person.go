@@ -51,7 +51,8 @@ func (s *search) readPerson() {
 	}
 }
 
-// ownFactor returns the factor of the score of an entry for a question in the first person.
+// ownFactor returns the factor of an entry, of its score and of its cover, for a question
+// in the first person.
 func (s *search) ownFactor(k entryKey) float64 {
 	if s.own == nil {
 		return 1
