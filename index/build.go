@@ -320,7 +320,8 @@ func (b *builder) sumOf(entries []memory.Entry) uint64 {
 func (b *builder) textSum(text []byte) uint64 {
 	in := b.input[:0]
 	for line := range bytes.Lines(text) {
-		if line = bytes.TrimRight(line, " \t\r\n"); len(bytes.Trim(line, "-*_ \t")) > 0 {
+		line = bytes.TrimRight(line, " \t\r\n")
+		if len(bytes.Trim(line, "-*_ \t")) > 0 {
 			in = append(append(in, line...), '\n')
 		}
 	}

@@ -167,7 +167,8 @@ func TestQueries(t *testing.T) {
 			if diff := cmp.Diff(string(queries.Data), got.String()); diff != "" && !*update {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if queries.Data = []byte(got.String()); *update {
+			queries.Data = []byte(got.String())
+			if *update {
 				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -49,7 +49,8 @@ func stripEmphasis(s string) string {
 	var open [len(markers)][]run
 	var drop []run
 	for i, n := 0, 0; i < len(s); i += n {
-		if n = 1; s[i] != '*' && s[i] != '_' && s[i] != '~' {
+		n = 1
+		if s[i] != '*' && s[i] != '_' && s[i] != '~' {
 			continue
 		}
 		kind := strings.IndexByte(markers, s[i])

@@ -291,7 +291,8 @@ func (w *Writer) resolve(l *leftover) (isMade bool, err error) {
 			var found [3]fileVersion
 			for i, name := range []string{s.base, r.Temp, draftNameOf(r.Temp)} {
 				var err error
-				if found[i], err = w.readVersion(s.dir, name); err != nil {
+				found[i], err = w.readVersion(s.dir, name)
+				if err != nil {
 					return err
 				}
 			}
@@ -338,7 +339,8 @@ func (w *Writer) resolveMove(l *leftover) (isMade bool, err error) {
 		}
 		defer s.close()
 		dirs[i] = s
-		if found[i], err = w.readVersion(s.dir, s.base); err != nil {
+		found[i], err = w.readVersion(s.dir, s.base)
+		if err != nil {
 			return false, err
 		}
 	}

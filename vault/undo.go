@@ -290,7 +290,8 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 		Reason: fmt.Sprintf("%s, %s: undone", first.Cause, first.Time.UTC().Format(time.DateTime)),
 		Edit: editContent(func(data []byte) (_ []byte, err error) {
 			for _, r := range step {
-				if data, err = p.writer.reverse(data, r); err != nil {
+				data, err = p.writer.reverse(data, r)
+				if err != nil {
 					return nil, err
 				}
 			}

@@ -214,7 +214,8 @@ func (r *recordImport) importArgument(cmd *cobra.Command, arg string) error {
 			break
 		}
 		var in io.ReadCloser
-		if in, err = f.open(); err == nil {
+		in, err = f.open()
+		if err == nil {
 			err = r.importInput(cmd.Context(), f, in)
 		}
 	}

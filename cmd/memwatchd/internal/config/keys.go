@@ -114,7 +114,8 @@ func (c *Config) setText(v reflect.Value, k Key, s string) error {
 		list = doc.Content[0]
 	} else {
 		for part := range strings.SplitSeq(s, ",") {
-			if part = strings.TrimSpace(part); part != "" {
+			part = strings.TrimSpace(part)
+			if part != "" {
 				list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: part})
 			}
 		}

@@ -55,7 +55,8 @@ func TestRaceSoak(t *testing.T) {
 	s := &soak{live: newLive(t, t.TempDir(), ""), length: 30 * time.Second, seed: rand.Uint64()}
 	if text := os.Getenv("SOAK"); text != "" {
 		var err error
-		if s.length, err = time.ParseDuration(text); err != nil {
+		s.length, err = time.ParseDuration(text)
+		if err != nil {
 			t.Fatalf("SOAK: %v", err)
 		}
 	} else if testing.Short() {
