@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
@@ -86,31 +89,45 @@ var errEmpty = errors.New("empty, but changes of its files are pending; mount th
 // findTempFiles returns the directories of drafts and temporary files by name. It
 // reports whether nothing at all is below the root.
 func (w *Writer) findTempFiles(ctx context.Context) (found map[string]string, empty bool, err error) {
+	var root int
+	err = w.Vault.runStep(func() (err error) { root, err = w.Vault.openRoot(); return err })
+	if err != nil {
+		return nil, false, err
+	}
+	defer unix.Close(root)
 	found, empty = map[string]string{}, true
-	step := w.Vault.steps.begin()
-	defer func() { w.Vault.steps.end(step) }()
-	root := filepath.Clean(w.Vault.Dir) + "/" // the root may be a symbolic link
-	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		w.Vault.steps.end(step)
-		step = w.Vault.steps.begin()
-		path := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
-		dir, base := cutLast(path)
-		empty = empty && path == ""
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && (path == "" || isFileLimit(err)):
-			return rootError(w.Vault.Dir, err)
-		case err != nil, path == "": // where a directory cannot be read, the writer could not write either
-		case e.IsDir():
-			if w.Vault.Skips(path, true) != "" {
-				return fs.SkipDir
-			}
-		case !strings.HasPrefix(base, tempPrefix) || !e.Type().IsRegular():
-		case strings.HasSuffix(base, tempSuffix), strings.HasSuffix(base, draftSuffix):
-			found[base] = dir
+	for todo := []string{""}; len(todo) > 0; {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
 		}
-		return nil
-	})
-	return found, empty, err
+		dir := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		var entries []fs.DirEntry
+		err := w.Vault.runStep(func() error {
+			fd, err := openDir(root, dir, unix.O_RDONLY)
+			if err == nil {
+				// The name is used only if the file system reports no types of entries.
+				f := os.NewFile(uintptr(fd), filepath.Join(w.Vault.Dir, dir))
+				defer f.Close()
+				entries, _ = f.ReadDir(-1)
+			}
+			return err
+		})
+		if isFileLimit(err) {
+			return nil, false, rootError(w.Vault.Dir, err)
+		}
+		// Where a directory cannot be read, the writer could not write either.
+		empty = empty && err == nil && len(entries) == 0
+		for _, e := range entries {
+			name := e.Name()
+			switch {
+			case e.IsDir() && w.Vault.Skips(joinPath(dir, name), true) == "":
+				todo = append(todo, joinPath(dir, name))
+			case !strings.HasPrefix(name, tempPrefix) || !e.Type().IsRegular():
+			case strings.HasSuffix(name, tempSuffix), strings.HasSuffix(name, draftSuffix):
+				found[name] = dir
+			}
+		}
+	}
+	return found, empty, nil
 }
