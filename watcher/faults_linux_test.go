@@ -89,16 +89,12 @@ func TestTooManyDirectories(t *testing.T) {
 	r.sync()
 	r.wantDisk()
 	r.write("d29/e/x.md", "without a sync")
-	r.eventually("found", func() bool { text, _ := r.index.content("d29/e/x.md"); return text == "without a sync" })
-	r.Rescan()
-	r.sync()
-	if n := r.logs.count("WARN cannot watch a directory, polling"); n != 1 {
-		t.Errorf("%d lines, want 1: %q", n, r.logs.lines)
-	}
+	r.waitContent("d29/e/x.md", "without a sync")
+	r.rescan()
+	r.wantLogged("WARN cannot watch a directory, polling", 1)
 
 	setLimit(t, "max_inotify_watches", 1000)
-	r.Rescan()
-	r.sync()
+	r.rescan()
 	r.wantHealthy()
 	if s := r.Status(); s.Directories != 91 {
 		t.Errorf("%d directories are watched, want 91", s.Directories)
@@ -121,19 +117,14 @@ func TestNoNotifier(t *testing.T) {
 		!strings.Contains(s.Warnings[0], "fs.inotify.max_user_instances") {
 		t.Fatalf("status %+v", s)
 	}
-	r.write("d/x.md", "with a sync")
-	r.sync()
-	r.want("d/x.md", "with a sync")
+	r.save("d/x.md", "with a sync")
 	r.write("d/new/x.md", "without")
-	r.eventually("found", func() bool { text, _ := r.index.content("d/new/x.md"); return text == "without" })
+	r.waitContent("d/new/x.md", "without")
 
 	setLimit(t, "max_inotify_instances", 100)
-	r.Rescan()
-	r.sync()
+	r.rescan()
 	r.wantHealthy()
-	r.write("d/x.md", "watched")
-	r.sync()
-	r.want("d/x.md", "watched")
+	r.save("d/x.md", "watched")
 	if s := r.Status(); s.Directories != 3 {
 		t.Errorf("%d directories are watched, want 3", s.Directories)
 	}
@@ -158,9 +149,7 @@ func TestUnmountedRoot(t *testing.T) {
 			t.Errorf("%d are known, want 40", known())
 		}
 		r.mount(disk, r.root)
-		r.write("d/000.md", fmt.Sprint("round ", i))
-		r.sync()
-		r.want("d/000.md", fmt.Sprint("round ", i))
+		r.save("d/000.md", fmt.Sprint("round ", i))
 		r.wantDisk()
 		r.wantHealthy()
 	}
@@ -186,7 +175,6 @@ func TestMountedTwice(t *testing.T) {
 			r.wantDisk()
 		}
 		r.must(os.RemoveAll(r.path("a/d/new")))
-		r.Rescan()
-		r.sync()
+		r.rescan()
 	}
 }

@@ -3,7 +3,6 @@ package watcher_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,17 +18,12 @@ func (r *rig) fill(dir string, n int) (known func() int) {
 	return func() int {
 		count := 0
 		for i := range n {
-			if _, ok := r.index.content(fmt.Sprintf("%s/%03d.md", dir, i)); ok {
+			if r.index.content(fmt.Sprintf("%s/%03d.md", dir, i)) != "" {
 				count++
 			}
 		}
 		return count
 	}
-}
-
-func (r *rig) waitRootState(want string) {
-	r.t.Helper()
-	r.eventually("root "+want, func() bool { return r.Status().Root == want })
 }
 
 // wantHealthy checks that the status contains no problem.
@@ -44,35 +38,29 @@ func (r *rig) wantHealthy() {
 // the known files.
 func TestRootMissing(t *testing.T) {
 	r := newRig(t)
-	away := r.root + ".away"
-	r.must(os.Rename(r.root, away))
+	const away = "../away"
+	r.rename("", away)
 	r.start()
 	if s := r.Status(); s.Root != watcher.RootMissing || len(s.Warnings) != 1 || s.Directories != 0 {
 		t.Errorf("status %+v", s)
 	}
-	r.must(os.Rename(away, r.root))
-	r.write("d/x.md", "here at last")
-	r.sync() // the sync finds the root
-	r.want("d/x.md", "here at last")
+	r.rename(away, "")
+	r.save("d/x.md", "here at last")
 	r.wantHealthy()
 	for i := range 3 {
-		before, _ := r.index.content("d/x.md")
-		r.must(os.Rename(r.root, away))
-		r.waitRootState(watcher.RootMissing)
+		before := r.index.content("d/x.md")
+		r.rename("", away)
+		r.eventually("missing", func() bool { return r.Status().Root == watcher.RootMissing })
 		r.sync()
 		r.want("d/x.md", before)
-		r.must(os.WriteFile(filepath.Join(away, "d/x.md"), fmt.Append(nil, "written while away ", i), 0o600))
-		r.must(os.Rename(away, r.root))
+		r.write(away+"/d/x.md", fmt.Sprint("written while away ", i))
+		r.rename(away, "")
 		r.sync()
 		r.want("d/x.md", fmt.Sprint("written while away ", i))
-		r.write("d/x.md", fmt.Sprint("written after ", i))
-		r.sync()
-		r.want("d/x.md", fmt.Sprint("written after ", i))
+		r.save("d/x.md", fmt.Sprint("written after ", i))
 		r.wantHealthy()
 	}
-	if n := r.logs.count("WARN memory directory is missing, waiting"); n != 4 {
-		t.Errorf("%d lines about a missing root, want 4: %q", n, r.logs.lines)
-	}
+	r.wantLogged("WARN memory directory is missing, waiting", 4)
 }
 
 // TestRootIsLink checks that the root may be a link and that its target may
@@ -86,16 +74,12 @@ func TestRootIsLink(t *testing.T) {
 	r.must(os.Symlink("one", r.root))
 	r.start()
 	r.want("d/x.md", "one")
-	r.write("d/x.md", "one again")
-	r.sync()
-	r.want("d/x.md", "one again")
+	r.save("d/x.md", "one again")
 	r.must(os.Remove(r.root))
 	r.must(os.Symlink("two", r.root))
 	r.sync()
 	r.want("d/x.md", "two")
-	r.write("d/x.md", "two again")
-	r.sync()
-	r.want("d/x.md", "two again")
+	r.save("d/x.md", "two again")
 	r.wantHealthy()
 }
 
@@ -106,28 +90,21 @@ func TestHold(t *testing.T) {
 	known := r.fill("most", 30)
 	r.fill("rest", 10)
 	r.start()
-	away := filepath.Join(r.dir, "away")
-	r.must(os.Rename(r.path("most"), away))
-	r.write("rest/000.md", "changed")
-	r.sync()
-	r.want("rest/000.md", "changed")
-	r.Rescan()
-	r.sync()
+	r.rename("most", "../away")
+	r.save("rest/000.md", "changed")
+	r.rescan()
 	if s := r.Status(); s.Held != 30 || known() != 30 || len(s.Warnings) != 1 {
 		t.Errorf("%d are known, status %+v, want 30 held", known(), s)
 	}
-	r.must(os.Remove(filepath.Join(away, "007.md")))
-	r.must(os.Rename(away, r.path("most")))
-	r.Rescan()
-	r.sync()
+	r.must(os.Remove(r.path("../away/007.md")))
+	r.rename("../away", "most")
+	r.rescan()
 	if known() != 29 {
 		t.Errorf("%d are known, want 29", known())
 	}
 	r.wantDisk()
 	r.wantHealthy()
-	if n := r.logs.count("WARN many files disappeared at once, keeping their entries until a second scan"); n != 1 {
-		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
-	}
+	r.wantLogged("WARN many files disappeared at once, keeping their entries until a second scan", 1)
 }
 
 func TestHoldEnds(t *testing.T) {
@@ -135,13 +112,11 @@ func TestHoldEnds(t *testing.T) {
 	r.Reconcile = 100 * time.Millisecond
 	known := r.fill("d/most", 30)
 	r.start()
-	r.must(os.Rename(r.path("d"), filepath.Join(r.t.TempDir(), "d"))) // atomic, unlike RemoveAll
+	r.rename("d", "../d") // atomic, unlike RemoveAll
 	r.eventually("believed", func() bool { return known() == 0 })
 	r.eventually("over", func() bool { return r.Status().Held == 0 })
 	r.wantHealthy()
-	if n := r.logs.count("WARN many files disappeared at once, keeping their entries until a second scan"); n != 1 {
-		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
-	}
+	r.wantLogged("WARN many files disappeared at once, keeping their entries until a second scan", 1)
 }
 
 // TestGitRemoves checks that many files that git removes are not held, and that a
@@ -158,9 +133,8 @@ func TestGitRemoves(t *testing.T) {
 			r.GitChanged = func(since time.Time) bool { return changed.After(since) }
 			known := r.fill("d", 30)
 			r.start()
-			r.must(os.Rename(r.path("d"), filepath.Join(t.TempDir(), "d")))
-			r.Rescan()
-			r.sync()
+			r.rename("d", "../d")
+			r.rescan()
 			if s := r.Status(); known() != c.want || s.Held != c.want {
 				t.Errorf("%d are known, %d held, want %d", known(), s.Held, c.want)
 			}

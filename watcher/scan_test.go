@@ -32,25 +32,17 @@ func (r *rig) writeWithoutEvent(path, text string) {
 	r.must(os.Chtimes(outside, time.Time{}, before.ModTime())) // as if restored from a backup
 }
 
-// waitRead waits until the files present at the start have been read, so that later
-// checks have another cause.
-func (r *rig) waitRead() {
-	r.t.Helper()
-	r.eventually("read at the start", func() bool { return len(r.index.take()) > 0 })
-}
-
 // TestScanFindsSilentChanges checks that the next scan finds changes without
 // events, even if size and time are unchanged.
 func TestScanFindsSilentChanges(t *testing.T) {
 	r := newRig(t)
 	r.write("x.md", "before")
 	r.start()
-	r.waitRead()
+	r.eventually("read at the start", func() bool { return len(r.index.take()) > 0 })
 	r.writeWithoutEvent("x.md", "behind")
 	r.sync()
 	r.want("x.md", "before") // no event arrived; otherwise the test is void
-	r.Rescan()
-	r.sync()
+	r.rescan()
 	r.want("x.md", "behind")
 }
 
@@ -130,9 +122,7 @@ func TestOverflow(t *testing.T) {
 	if s := r.Status(); s.Overflows == 0 {
 		t.Errorf("no overflow, so this tests nothing; status %+v", s)
 	}
-	if n := r.logs.count("WARN events were lost, scanning all files"); n != 1 {
-		t.Errorf("%d lines about lost events, want 1: %q", n, r.logs.lines)
-	}
+	r.wantLogged("WARN events were lost, scanning all files", 1)
 	// Everything is watched as before.
 	r.write("moved/y.md", "z")
 	r.write("d/new/z.md", "new")
@@ -144,7 +134,7 @@ func TestOverflow(t *testing.T) {
 
 func TestSinkFails(t *testing.T) {
 	r := newStartedRig(t)
-	r.index.setFail(errors.New("disk full"))
+	r.index.use(func() { r.index.fail = errors.New("disk full") })
 	r.write("x.md", "x")
 	err := r.Sync(t.Context())
 	if err == nil || err.Error() != "sync: disk full" {
@@ -153,13 +143,11 @@ func TestSinkFails(t *testing.T) {
 	for range 3 {
 		r.Sync(t.Context())
 	}
-	if n := r.logs.count("ERROR cannot process changes, retrying"); n != 1 {
-		t.Errorf("%d lines about it, want 1: %q", n, r.logs.lines)
-	}
+	r.wantLogged("ERROR cannot process changes, retrying", 1)
 	if s := r.Status(); s.Pending != 1 {
 		t.Errorf("status %+v, want 1 pending", s)
 	}
-	r.index.setFail(nil)
+	r.index.use(func() { r.index.fail = nil })
 	r.sync()
 	r.want("x.md", "x")
 	if s := r.Status(); s.Pending != 0 {
@@ -196,23 +184,19 @@ func TestSyncEnds(t *testing.T) {
 
 // TestWithoutCookies checks that a sync without cookies compares every file.
 func TestWithoutCookies(t *testing.T) {
-	for name, change := range map[string]func(*rig){
-		"none":    func(r *rig) { r.CookieDir = "" },
-		"missing": func(r *rig) { r.must(os.Remove(r.CookieDir)) },
-		"file": func(r *rig) {
-			r.must(os.Remove(r.CookieDir))
-			r.must(os.WriteFile(r.CookieDir, nil, 0o600))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, kind := range []string{"none", "missing", "file"} {
+		t.Run(kind, func(t *testing.T) {
 			r := newRig(t)
-			change(r)
+			r.must(os.Remove(r.CookieDir))
+			switch kind {
+			case "none":
+				r.CookieDir = ""
+			case "file":
+				r.must(os.WriteFile(r.CookieDir, nil, 0o600))
+			}
 			r.start()
 			for i := range 20 {
-				text := fmt.Sprint("round ", i)
-				r.write("d/x.md", text)
-				r.sync()
-				r.want("d/x.md", text)
+				r.save("d/x.md", fmt.Sprint("round ", i))
 			}
 		})
 	}
@@ -234,15 +218,10 @@ func TestCookieDirectory(t *testing.T) {
 	// The directory disappears and returns.
 	for i := range 3 {
 		r.must(os.RemoveAll(r.CookieDir))
-		r.write("x.md", fmt.Sprint("without ", i))
-		r.sync()
-		r.want("x.md", fmt.Sprint("without ", i))
+		r.save("x.md", fmt.Sprint("without ", i))
 		r.must(os.Mkdir(r.CookieDir, 0o700))
-		r.write("x.md", fmt.Sprint("with ", i))
-		r.sync()
-		r.want("x.md", fmt.Sprint("with ", i))
-		r.Rescan() // starts watching it again
-		r.sync()
+		r.save("x.md", fmt.Sprint("with ", i))
+		r.rescan() // starts watching it again
 	}
 }
 
@@ -295,8 +274,7 @@ func TestUnreadDirectory(t *testing.T) {
 
 	// The known files of a directory stay known when it becomes unreadable.
 	disk.unreadable.Store(true)
-	r.Rescan()
-	r.sync()
+	r.rescan()
 	if s := r.Status(); !s.Unread || r.index.len() != 2 {
 		t.Errorf("when it cannot be read any more, %d files are known and the status is %+v", r.index.len(), s)
 	}

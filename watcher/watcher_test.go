@@ -41,12 +41,12 @@ type sinkCall struct {
 }
 
 func (x *index) Known() iter.Seq2[string, memory.Stamp] {
-	x.mu.Lock()
-	known := make(map[string]memory.Stamp, len(x.files))
-	for path, f := range x.files {
-		known[path] = f.Stamp
-	}
-	x.mu.Unlock()
+	known := make(map[string]memory.Stamp)
+	x.use(func() {
+		for path, f := range x.files {
+			known[path] = f.Stamp
+		}
+	})
 	return maps.All(known)
 }
 
@@ -83,45 +83,27 @@ func (x *index) Changed(ctx context.Context, paths []string, why watcher.Reason)
 	return again, nil
 }
 
-func (x *index) content(path string) (string, bool) {
+// use calls do while no other goroutine uses the index.
+func (x *index) use(do func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	f, ok := x.files[path]
-	return string(f.Data), ok
+	do()
 }
 
-// completeContents returns every content ever taken for the complete content of
-// a file.
-func (x *index) completeContents(path string) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var contents []string
-	for _, f := range x.read[path] {
-		if !f.Unstable {
-			contents = append(contents, string(f.Data))
-		}
-	}
-	return contents
+// content returns the content of a file, or "" if it is unknown.
+func (x *index) content(path string) (text string) {
+	x.use(func() { text = string(x.files[path].Data) })
+	return text
 }
 
-func (x *index) len() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.files)
-}
-
-func (x *index) setFail(err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.fail = err
+func (x *index) len() (n int) {
+	x.use(func() { n = len(x.files) })
+	return n
 }
 
 // take returns the calls of Changed since the last take.
-func (x *index) take() []sinkCall {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	calls := x.calls
-	x.calls = nil
+func (x *index) take() (calls []sinkCall) {
+	x.use(func() { calls, x.calls = x.calls, nil })
 	return calls
 }
 
@@ -152,28 +134,26 @@ func (l *logs) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func (l *logs) count(line string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, have := range l.lines {
-		if have == line {
-			n++
-		}
+// wantLogged checks the number of equal messages in the log.
+func (r *rig) wantLogged(line string, want int) {
+	r.t.Helper()
+	r.logs.mu.Lock()
+	defer r.logs.mu.Unlock()
+	if all := strings.Join(r.logs.lines, "\n") + "\n"; strings.Count(all, line+"\n") != want {
+		r.t.Errorf("the log does not contain %q %d times:\n%s", line, want, all)
 	}
-	return n
 }
 
 // newRig returns a watcher that is not running yet. Its times are so long that
 // a test that needs events fails without them.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{t: t, dir: dir, root: filepath.Join(dir, "root"), logs: new(logs)}
-	cookies := filepath.Join(dir, "state")
+	r := &rig{t: t, logs: new(logs)}
+	var err error
+	r.dir, err = filepath.EvalSymlinks(t.TempDir())
+	r.must(err)
+	cookies := filepath.Join(r.dir, "state")
+	r.root = filepath.Join(r.dir, "root")
 	r.must(os.Mkdir(r.root, 0o700))
 	r.must(os.Mkdir(cookies, 0o700))
 	r.vault = &vault.Vault{Dir: r.root}
@@ -235,12 +215,16 @@ func (r *rig) path(path string) string { return filepath.Join(r.root, path) }
 
 func (r *rig) write(path, text string) {
 	r.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(r.path(path)), 0o700); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(r.path(path), []byte(text), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	r.must(os.MkdirAll(filepath.Dir(r.path(path)), 0o700))
+	r.must(os.WriteFile(r.path(path), []byte(text), 0o600))
+}
+
+// save writes a file and checks that it is known after a sync.
+func (r *rig) save(path, text string) {
+	r.t.Helper()
+	r.write(path, text)
+	r.sync()
+	r.want(path, text)
 }
 
 // must fails the test if err is not nil.
@@ -260,13 +244,24 @@ func (r *rig) sync() {
 	}
 }
 
+func (r *rig) rescan() {
+	r.t.Helper()
+	r.Rescan()
+	r.sync()
+}
+
 // want checks the indexed content of a file; "" means no file.
 func (r *rig) want(path, text string) {
 	r.t.Helper()
-	got, ok := r.index.content(path)
-	if ok != (text != "") || got != text {
-		r.t.Errorf("known of %s: %q (%v), want %q", path, got, ok, text)
+	if got := r.index.content(path); got != text {
+		r.t.Errorf("known of %s: %q, want %q", path, got, text)
 	}
+}
+
+// waitContent waits until the indexed content of a file is text.
+func (r *rig) waitContent(path, text string) {
+	r.t.Helper()
+	r.eventually("found", func() bool { return r.index.content(path) == text })
 }
 
 // eventually waits until cond holds.
@@ -294,13 +289,14 @@ func (r *rig) wantDisk() {
 	}
 	known := make(map[string]string)
 	for path := range r.index.Known() {
-		known[path], _ = r.index.content(path)
+		known[path] = r.index.content(path)
 	}
 	if diff := cmp.Diff(there, known); diff != "" {
 		r.t.Errorf("what is known differs from what is there (-there +known):\n%s", diff)
 	}
 }
 
+// rename renames a file or directory. Paths are relative to the root.
 func (r *rig) rename(from, to string) {
 	r.t.Helper()
 	r.must(os.Rename(r.path(from), r.path(to)))
