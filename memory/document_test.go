@@ -220,93 +220,37 @@ func visible(d *Document, v View) string {
 }
 
 // TestShownWithoutMarkedText checks that marks make text private wherever they are in a
-// public file, and that the text around them stays public.
+// public file, and whether the text below them stays public.
 func TestShownWithoutMarkedText(t *testing.T) {
-	nobody := View{}
-	for _, c := range []struct {
-		src  string
-		tail bool // the text below is expected to be visible
-	}{
-		// Injected and generated text.
-		{"[Memory:ShortTerm:Recent]\n- SECRET <!-- visibility=private_only -->\n", true},
-		{"[Memory:ShortTerm:Recent]\n- <private>SECRET</private>\n", true},
-		{"[Memory:A]\n- a <private>\n\n- SECRET\n\n</private>\n", true},
-		{"[Memory:A]\n- a <private>\n\n- SECRET\n", false},
-		{"[Memory:A]\n- SECRET <!-- visibility = private_only -->\n", false},
-		{"[Memory:A]\n- SECRET <!-- x\n", true},
-		{"<private>\n\n[Memory:A]\n- a </private>\n\n- SECRET\n\n</private>\n", true},
-		{GeneratedOpen + "\n- SECRET <!-- visibility=private_only -->\n" + GeneratedClose + "\n", true},
-		{GeneratedOpen + "\n<private>\nSECRET\n</private>\n" + GeneratedClose + "\n", true},
-		{FilteredHeader + "\nprofile:\n  x = <private>SECRET</private>\n", true},
-		// Text that other elements contain.
-		{"- see [[note|<private>SECRET</private>]] ok\n", true},
-		{"- see [[note|<private>SECRET ]] </private>\n", true},
-		{"- [[a|b <!-- visibility=private_only -->]] SECRET\n", true},
-		{"- a [[x <private>]] SECRET\n\n- SECRET\n\n[[</private>]]\n", true},
-		{"- [[x <private]] SECRET> SECRET </private>\n", true},
-		{"| a | b |\n|---|---|\n| [[n\\|<private>SECRET</private>]] | b |\n", true},
-		{"- see [x](u \"<private>SECRET</private>\")\n", true},
-		{"- see [x](<private>SECRET</private>)\n", true},
-		{"- [x](u \"b <!-- visibility=private_only -->\") SECRET\n", true},
-		{"<!-- <private>SECRET</private> -->\n", true},
-		{"<!-- <private>\nSECRET\n</private> -->\n", true},
-		{"<!-- <private> -->\n\n- SECRET\n", false},
-		{"<private>\n\n<!-- </private> -->\n\n- SECRET\n\n</private>\n", true},
-		{"- a <!-- <private> --> SECRET\n", false},
-		{"~~~ <private>\nSECRET\n~~~\n", true},
-		{"~~~ a <!-- visibility=private_only -->\nSECRET\n~~~\n", true},
-		{"- a\n\n  ~~~ <private>\n  SECRET\n  ~~~\n", true},
-		// Misspelled attributes.
-		{"- SECRET <!-- visibilty=private_only -->\n", false},
-		{"- SECRET <!-- visible=Private_Only -->\n", false},
-		{"- SECRET <!-- visibility-=private_only -->\n", false},
-		{"- SECRET <!-- visibility＝private_only -->\n", false},
-		{"- SECRET <!-- visibility\u200b=private_only -->\n", false},
-		{"- SECRET <!-- id=a visibility\u200b=private_only -->\n", false},
-		{"- SECRET <!-- note,visibility=private_only -->\n", false},
-		{"- SECRET <!-- {visibility=private_only} -->\n", false},
-		{"- SECRET <!-- (visibility=private_only) -->\n", false},
-		{"- SECRET <!-- private_only. -->\n", false},
-		{"- a <!-- source=private_only.md -->\n", true},
-		{"- a <!-- visibility=public_ok note=private_only -->\n", true},
-	} {
-		d := testLayout().Parse("2026-02-04/s.md", []byte("---\nvisibility: public_ok\n---\n- open\n\n"+c.src+"\n- tail\n"), testMeta)
-		text := d.Shown(nobody).Text()
-		if !strings.Contains(text, "- open\n") || strings.Contains(text, "SECRET") || strings.Contains(text, "- tail\n") != c.tail {
-			t.Errorf("%q: nobody sees\n%s", c.src, text)
+	checkTable(t, "marks", func(t *testing.T, in []string) string {
+		d := testLayout().Parse("2026-02-04/s.md", []byte("---\nvisibility: public_ok\n---\n- open\n\n"+in[0]+"\n- tail\n"), testMeta)
+		text := d.Shown(View{}).Text()
+		if !strings.Contains(text, "- open\n") || strings.Contains(text, "SECRET") {
+			t.Errorf("%q: nobody sees\n%s", in[0], text)
 		}
-	}
+		if strings.Contains(text, "- tail\n") {
+			return "public below"
+		}
+		return "private below"
+	})
 }
 
 // TestShownEmpty checks that a file without readable text is treated like a
 // missing file. For views of a part of a file, so is an empty file.
 func TestShownEmpty(t *testing.T) {
-	nobody, owner := View{}, viewOf(t, Scope{Subject: "owner", Context: Private})
-	for _, c := range []struct {
-		path, src     string
-		nobody, owner bool // expected to see text
-	}{
-		{"2026-02-04/s.md", "", false, true},
-		{"2026-02-04/s.md", " \n\n", false, true},
-		{"2026-02-04/s.md", "- a <!-- visibility=private_only -->\n", false, true},
-		{"2026-02-04/s.md", "---\nsummary: s\n---\n- a <!-- visibility=private_only -->\n", true, true},
-		{"2026-02-04/s.md", "---\nsubject_id: acct:1\n---\n- a\n", false, false},
-		{"2026-02-04/s.md", "---\nvisibilty: private_only\n---\n- a\n", false, true},
-		{"2026-02-04/s.md", "---\nVisibility: private_only\n---\n- a\n", false, true},
-		{"2026-02-04/s.md", "---\nvisibility: public_ok\nVisibility: Private_Only\n---\n- a\n", false, true},
-		{"2026-02-04/s.md", "---\nsummary: not private_only\n---\n- a\n", true, true},
-		{"MEMORY.md", "- a\n", false, true},
-		{"MEMORY.md", "- a <!-- visibility=public_ok -->\n", false, true},
-		{"_longterms/acct_1/fact.md", "- a\n", false, false},
-	} {
-		d := testLayout().Parse(c.path, []byte(c.src), testMeta)
-		if got := !d.Shown(nobody).Empty(); got != c.nobody {
-			t.Errorf("%s %q: nobody sees something: %v", c.path, c.src, got)
+	owner := viewOf(t, Scope{Subject: "owner", Context: Private})
+	checkTable(t, "shown", func(t *testing.T, in []string) string {
+		d := testLayout().Parse(in[0], []byte(in[1]), testMeta)
+		switch public, private := !d.Shown(View{}).Empty(), !d.Shown(owner).Empty(); {
+		case public && private:
+			return "everybody"
+		case public:
+			t.Errorf("%q: the owner sees less", in)
+		case private:
+			return "owner"
 		}
-		if got := !d.Shown(owner).Empty(); got != c.owner {
-			t.Errorf("%s %q: the owner sees something: %v", c.path, c.src, got)
-		}
-	}
+		return "nobody"
+	})
 }
 
 // TestShownSeparators checks that separators do not reveal how many entries are hidden
@@ -335,46 +279,29 @@ func TestShownSeparators(t *testing.T) {
 }
 
 // TestProse checks that prose omits text for programs, keeps text for users,
-// and records whether each line is trusted.
+// and records whether each line is trusted: an untrusted line begins with !.
 func TestProse(t *testing.T) {
-	for _, c := range []struct {
-		what, source string
-		context      Context
-		want         []string // an untrusted line begins with !
-	}{
-		{"frontmatter and blank lines", "---\nsummary: x\n---\n\n\n# T\n\n\ntext\n\n", Private, []string{"# T", "", "", "text"}},
-		{"attributes", "- a <!-- id=a visibility=private_only -->\n- b\n  <!-- id=b -->\n- c\n", Private, []string{"- a", "- b", "- c"}},
-		{"attributes below their entry", "text\n\n<!-- type=fact -->\n\nnext\n", Private, []string{"text", "", "next"}},
-		{"attributes over lines", "- a <!-- id=a\n  type=fact -->\n- b\n", Private, []string{"- a", "- b"}},
-		{"comments for people", "<!-- keep -->\n\n- a <!-- words for people -->\n", Private, []string{"<!-- keep -->", "", "- a <!-- words for people -->"}},
-		{"generated text and injected blocks", "a\n\n[Memory:X]\n- no\n\nb\n\n" + GeneratedOpen + "\n- no\n" + GeneratedClose + "\n\nc\n", Private, []string{"a", "", "b", "", "c"}},
-		{"line endings, a byte order mark, no text", "\ufeffa <!-- id=x -->\r\n\r\nb\xff", Private, []string{"a", "", "b\ufffd"}},
-		{"others' words", "- ours\n- theirs <!-- source=public:x -->\n\n## Topic\ntheirs\n<!-- source=ntfy:y -->\n", Private, []string{"- ours", "!- theirs", "", "!## Topic", "!theirs"}},
-		{"a heading above both", "# T\n## A\ntheirs <!-- source=ntfy:y -->\n## B\nours\n", Private, []string{"# T", "!## A", "!theirs", "## B", "ours"}},
-		{"a heading above nothing", "# T\n", Private, []string{"# T"}},
-		{"what may be read", "- a\n- b <!-- visibility=public_ok -->\n", Public, []string{"- b"}},
-		{"credentials", "- SECRET here <!-- id=SECRET2 -->\n", Private, []string{"- XXXXXX here"}},
-		{"nothing", "---\nsummary: x\n---\n<!-- id=x -->\n", Public, nil},
-	} {
-		l := &Layout{Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("SECRET"), []byte("XXXXXX")) }}
-		v := viewOf(t, Scope{Subject: "owner", Context: c.context})
-		var got []string
-		if doc := l.Parse("MEMORY.md", []byte(c.source), testMeta).For(v); doc != nil {
-			for _, line := range doc.Prose(v) {
-				text := line.Text
-				if line.Untrusted {
-					text = "!" + text
-				}
-				if line.Entry >= 0 && c.what != "comments for people" && !strings.Contains(doc.Entries[line.Entry].Text, strings.TrimSpace(line.Text)) {
-					t.Errorf("%s: %q is said to be of %q", c.what, line.Text, doc.Entries[line.Entry].Text)
-				}
-				got = append(got, text)
+	l := &Layout{Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("SECRET"), []byte("XXXXXX")) }}
+	checkTable(t, "prose", func(t *testing.T, in []string) string {
+		context, _ := ParseContext(in[1])
+		v := viewOf(t, Scope{Subject: "owner", Context: context})
+		doc := l.Parse("MEMORY.md", []byte(in[2]), testMeta).For(v)
+		if doc == nil {
+			return ""
+		}
+		var got strings.Builder
+		for _, line := range doc.Prose(v) {
+			text, _, _ := strings.Cut(line.Text, " <!--")
+			if line.Entry >= 0 && !strings.Contains(doc.Entries[line.Entry].Text, strings.TrimSpace(text)) {
+				t.Errorf("%s: %q is said to be of %q", in[0], line.Text, doc.Entries[line.Entry].Text)
 			}
+			if line.Untrusted {
+				got.WriteByte('!')
+			}
+			got.WriteString(line.Text + "\n")
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
-	}
+		return got.String()
+	})
 }
 
 // FuzzExcerpt checks that the excerpt consists of exactly the readable lines,

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
@@ -82,6 +81,14 @@ func (c *mergeFixture) listItems(t *testing.T, f txtar.File) string {
 	return b.String()
 }
 
+// refuseCredential refuses texts that must not be written.
+func refuseCredential(text string) error {
+	if strings.Contains(text, "hunter2") {
+		return errors.New("the text has a credential")
+	}
+	return CheckText(text)
+}
+
 // applyProposal returns the file after a proposal was applied, or the error.
 func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 	t.Helper()
@@ -92,12 +99,7 @@ func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 	_, existing, draft := c.newMerge(t)
 	m, _, _ := c.newMerge(t) // a second one, as when the file is read again
 	before := fmt.Sprint(m.Items, m.taken)
-	err := m.ApplyProposal(&p, existing, draft, func(text string) error {
-		if strings.Contains(text, "hunter2") {
-			return fmt.Errorf("the text has a credential")
-		}
-		return CheckText(text)
-	})
+	err := m.ApplyProposal(&p, existing, draft, refuseCredential)
 	if err != nil {
 		if fmt.Sprint(m.Items, m.taken) != before {
 			t.Error("something has happened all the same")
@@ -116,35 +118,8 @@ func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 	return string(out)
 }
 
-func TestLost(t *testing.T) {
-	for _, test := range []struct {
-		name, text, other string
-		want              []string
-	}{
-		{"plain words", "We chose the left door", "nothing", nil},
-		{"a number", "5 doors", "no doors", []string{"5"}},
-		{"a number in a longer one", "5 doors", "15 doors, 5.5 keys, 1,5 rooms, -5 degrees", []string{"5"}},
-		{"a number with a unit", "5s", "5", []string{"5s"}},
-		{"a number in a range", "at 10:30", "10:30-11:00", []string{"10:30"}},
-		{"a number at the end of a sentence", "it is 5.", "5, it is", nil},
-		{"a number that is gone among characters", "端口8080已开", "端口已开", []string{"8080"}},
-		{"less than nothing", "-5 degrees", "5 degrees", []string{"-5"}},
-		{"a date", "on 2026-02-04", "on 2026-02-05", []string{"2026-02-04"}},
-		{"a version", "v2.5.7", "v2.5", []string{"v2.5.7"}},
-		{"an address", "see https://example.org/a_(b)?c=1#d.", "see https://example.org/a_(c)?c=1#d.", []string{"https://example.org/a_(b)?c=1#d"}},
-		{"an address in brackets", "([x](https://example.org/y))", "https://example.org/y", nil},
-		{"an address with other letters", "https://例え.jp/あ、", "https://例え.jp/い", []string{"https://例え.jp/あ"}},
-		{"a path", "in cmd/main and ~/.config, not ../x", "in cmd/ and .config", []string{"cmd/main", "~/.config", "../x"}},
-		{"the name of a file", "notes.md", "notes", []string{"notes.md"}},
-		{"ids", "acct:42 k3f9 snake_case #tag @alice ^anchor camelCase", "", []string{"acct:42", "k3f9", "snake_case", "#tag", "@alice", "^anchor", "camelCase"}},
-		{"flags", "run it with -v and --force", "run it", []string{"-v", "--force"}},
-		{"emphasis", "_word_ __word__ ~~word~~ **word**", "", nil},
-		{"case", "camelCase", "camelcase", []string{"camelCase"}},
-	} {
-		if diff := cmp.Diff(test.want, MissingWords(test.text, test.other)); diff != "" && len(test.want)+len(MissingWords(test.text, test.other)) > 0 {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
-	}
+func TestMissingWords(t *testing.T) {
+	checkTable(t, "missingwords", func(_ *testing.T, in []string) string { return strings.Join(MissingWords(in[0], in[1]), " ") })
 }
 
 // FuzzLost checks that a text loses no words compared with itself, with any
@@ -167,66 +142,31 @@ func FuzzLost(f *testing.F) {
 
 // TestMergedText checks the texts that may replace two items.
 func TestMergedText(t *testing.T) {
-	port := &Mergeable{Title: "Port", Text: "the service listens on 8080, see docs/net.md"}
-	moved := &Mergeable{Title: "Where it listens", Text: "the service moved to port 8081"}
-	bob := &Mergeable{Title: "Owner", Text: "Bob looks after the service"}
-	alice := &Mergeable{Title: "Who", Text: "Alice looks after it from now on"}
-	const both = "the service moved to port 8081, listens on 8081, see docs/net.md"
-	refuse := func(text string) error {
-		if strings.Contains(text, "hunter") {
-			return errors.New("text: it has a credential")
-		}
-		return CheckText(text)
+	pairs := map[string][2]*Mergeable{
+		"port": {
+			{Title: "Port", Text: "the service listens on 8080, see docs/net.md"},
+			{Title: "Where it listens", Text: "the service moved to port 8081"},
+		},
+		"owner": {
+			{Title: "Owner", Text: "Bob looks after the service"},
+			{Title: "Who", Text: "Alice looks after it from now on"},
+		},
 	}
-	for _, test := range []struct {
-		name    string
-		was, is *Mergeable
-		text    string
-		want    string // the text or the error
-	}{
-		{"two texts", port, moved, both, both},
-		{"other words", bob, alice, "Alice looks after the service, it, from now on", "Alice looks after the service, it, from now on"},
-		// Sessions by day, line 120: the correction wins, also if the model returns the old text.
-		{"the old text", bob, alice, "Bob looks after the service", "Alice looks after it from now on"},
-		{"the old value", port, moved, "the service listens on 8080, see docs/net.md", `"8081" would be lost`},
-		{"both values", port, moved, both + ", 8080", `"8080" is corrected by the draft`},
-		{"a path is lost", port, moved, "the service moved to port 8081", `"docs/net.md" would be lost`},
-		// Sessions by day, line 122: nothing is invented.
-		{"a number", port, moved, both + ", 9090", `"9090" is in neither text`},
-		{"an address", port, moved, both + " or http://evil.example", `"http://evil.example" is in neither text`},
-		{"a word", port, moved, both + ", secretly", `"secretly" is in neither text`},
-		{"an empty text", port, moved, " \n", "a merged text is empty"},
-		{"a long text", port, moved, both + strings.Repeat(" the service", 20), "a merged text is longer than both texts together"},
-		{"hidden text", port, moved, both + " <private>", "text contains a <private> tag; set visibility instead"},
-		{"a credential", port, moved, both + " hunter", "text: it has a credential"},
-	} {
-		got, err := mergedText(test.was, test.is, test.text, refuse)
+	checkTable(t, "mergedtexts", func(_ *testing.T, in []string) string {
+		got, err := mergedText(pairs[in[0]][0], pairs[in[0]][1], in[1], refuseCredential)
 		if err != nil {
-			got = err.Error()
+			return "error: " + err.Error()
 		}
-		if got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
-	}
+		return got
+	})
 }
 
 // TestJudgedTasks checks which done tasks mark another task as done.
 func TestJudgedTasks(t *testing.T) {
-	for _, test := range []struct {
-		open, done string
-		want       bool
-	}{
-		{"Write the report for Bob", "Finish the report for Bob", true},
-		{"Call the plumber", "Rang the plumber", true},
-		{"Write the report for Bob", "Pay the rent", false},
-		{"Write the report for Bob", "Write the report for Alice", false},
-		{"Order 3 chairs", "Order 4 chairs", false},
-		{"Order chairs soon", "Order 3 chairs soon", false},
-		{"给小王打电话", "已给小王打电话", true},
-		{"给小王打电话", "给小李打电话", false},
-	} {
-		if err := checkTasks(test.open, test.done); (err == nil) != test.want {
-			t.Errorf("%q by %q: %v", test.open, test.done, err)
+	checkTable(t, "donetasks", func(_ *testing.T, in []string) string {
+		if err := checkTasks(in[0], in[1]); err != nil {
+			return "error: " + err.Error()
 		}
-	}
+		return "same"
+	})
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,45 +11,16 @@ import (
 )
 
 func TestPlace(t *testing.T) {
-	l := testLayout()
-	for _, want := range []Place{
-		{Path: "MEMORY.md", Kind: Longterm, Owner: "owner"},
-		{Path: "memory.md", Kind: Note, Owner: "owner"},
-		{Path: "SOUL.md", Kind: Identity, Owner: "owner", Visibility: PublicOK},
-		{Path: "USER.md", Kind: Identity, Owner: "owner"},
-		{Path: "memory/2026-02-04.md", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
-		{Path: "memory/2026-02-04.desk-2.md", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
-		{Path: "memory/2026-02-04.two words.md", Kind: Note, Owner: "owner"},
-		{Path: "memory/2026-02-04.MD", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
-		{Path: "memory/2026-02-30.md", Kind: Note, Owner: "owner"},
-		{Path: "memory/notes.md", Kind: Note, Owner: "owner"},
-		{Path: "2026-02-04/cli.md", Kind: Session, Day: "2026-02-04", Session: "cli", Visibility: PublicOK},
-		{Path: "memory/2026-02-04/cli.md", Kind: Session, Day: "2026-02-04", Session: "cli", Visibility: PublicOK},
-		{Path: "2026-02-04/x/cli.md", Kind: Note, Owner: "owner"},
-		{Path: "2026-02-04.md", Kind: Note, Owner: "owner"},
-		{Path: "_longterms/acct_42/_index.md", Kind: Longterm, Owner: "?acct_42", Dir: "acct_42"},
-		{Path: "_longterms/acct_42/profile.md", Kind: Items, Owner: "?acct_42", Dir: "acct_42", Namespace: "profile"},
-		{Path: "_longterms/acct_42/task_state.md", Kind: Items, Owner: "?acct_42", Dir: "acct_42", Namespace: "task_state"},
-		{Path: "_longterms/acct_42/2026-02-04/x.md", Kind: Note, Owner: "?acct_42", Dir: "acct_42"},
-		{Path: "_longterms/acct_42/_archive/2026-02.md", Kind: Archive, Owner: "?acct_42", Dir: "acct_42"},
-		{Path: "_longterms/acct_42/_archive/2026-02-04/s.md", Kind: Archive, Owner: "?acct_42", Dir: "acct_42", Day: "2026-02-04", Session: "s", Visibility: PublicOK},
-		{Path: "_longterms/acct_42/_archive/old/2026-02-04/s.md", Kind: Archive, Owner: "?acct_42", Dir: "acct_42"},
-		{Path: "_longterms/x.md", Kind: Note, Owner: "owner"},
-		{Path: "alice/MEMORY.md", Kind: Longterm, Owner: "?alice/", Dir: "alice"},
-		{Path: "alice/memory/2026-02-04.md", Kind: Daily, Owner: "?alice/", Dir: "alice", Day: "2026-02-04", Visibility: PublicOK},
-		{Path: "alice/memory/x.md", Kind: Note, Owner: "?alice/", Dir: "alice"},
-		{Path: "alice/SOUL.md", Kind: Identity, Owner: "?alice/", Dir: "alice", Visibility: PublicOK},
-		{Path: "alice/USER.md", Kind: Identity, Owner: "?alice/", Dir: "alice"},
-		{Path: "alice/x.md", Kind: Note, Owner: "owner"},
-		{Path: "bob/MEMORY.md", Kind: Note, Owner: "owner"},
-		{Path: "", Kind: Note, Owner: "owner"},
-		{Path: "a.txt", Kind: Note, Owner: "owner"},
-		{Path: "_longterms//_index.md", Kind: Longterm, Owner: "?", Dir: ""},
-	} {
-		if diff := cmp.Diff(want, l.Place(want.Path)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", want.Path, diff)
+	l := rootLayout()
+	checkTable(t, "places", func(t *testing.T, in []string) string {
+		place := l.Place(in[0])
+		if place.Path != in[0] || place.Root != "" && l.Skip(in[0]) == "" {
+			t.Errorf("%q has the place %+v and could be a file of the memory directory", in[0], place)
 		}
-	}
+		var b strings.Builder
+		dump(&b, "", "", reflect.ValueOf(place))
+		return strings.TrimSpace(b.String())
+	})
 }
 
 func TestLayoutOptions(t *testing.T) {
@@ -95,78 +67,36 @@ func TestDailyDir(t *testing.T) {
 }
 
 func TestDayFormat(t *testing.T) {
-	for _, c := range []struct{ folder, format, path, want string }{
-		{"", "", "2026-02-05.md", "2026-02-05"},
-		{"", "", "2026-02-05.MARKDOWN", "2026-02-05"},
-		{"", "", "a/2026-02-05.md", ""},
-		{"", "", "2026-02-30.md", ""},
-		{"Journal", "", "Journal/2026-02-05.md", "2026-02-05"},
-		{"Journal", "", "Journal/2026-02-05 draft.md", ""},
-		{"J", "YYYY/MM/YYYY-MM-DD", "J/2026/02/2026-02-05.md", "2026-02-05"},
-		{"J", "YYYY/MM/YYYY-MM-DD", "J/2025/02/2026-02-05.md", ""},
-		{"J", "DD.MM.YYYY", "J/05.02.2026.md", "2026-02-05"},
-		{"J", "dddd, MMMM Do, YYYY", "J/Thursday, February 5th, 2026.md", "2026-02-05"},
-		{"J", "MMM D YYYY", "J/Feb 31 2026.md", ""},
-		{"J", "gggg-[W]ww/YYYY-MM-DD ddd", "J/2026-W06/2026-02-05 Thu.md", "2026-02-05"},
-		{"J", "[day] YYYY-MM-DD", "J/day 2026-02-05.md", "2026-02-05"},
-		{"J", "\\DYYYY-MM-DD", "J/D2026-02-05.md", "2026-02-05"},
-		{"J", "YYYY.MM+DD", "J/2026x02+05.md", ""},
-		{"", "YYYY-MM-DD/[Journal]", "2026-02-05/Journal.md", "2026-02-05"},
-		{"memory", "YYYY-MM-DD/[Journal]", "memory/2026-02-05/Journal.md", "2026-02-05"},
-		{"J", "YYYY-MM", "", "error"},
-		{"J", "YYYY-MM-DD HH", "", "error"},
-		{"J", "YYYYY-MM-DD", "", "error"},
-		{"J", strings.Repeat("YYYY-MM-DD", 30), "", "error"},
-	} {
-		f, err := ParseDayFormat(c.folder, c.format)
-		got := "error"
-		if err == nil {
-			got, _ = f.Day(c.path)
-			if p := (&Layout{Days: f}).Place(c.path); got != "" && (p.Kind != Daily || p.Day != got || p.Visibility != PrivateOnly) {
-				t.Errorf("%s: %+v", c.path, p)
-			} else if to := (&Layout{Days: f}).Archived(p, ""); got != "" && to != "" {
-				t.Errorf("%s would move to %s", c.path, to)
-			}
+	checkTable(t, "dayformats", func(t *testing.T, in []string) string {
+		f, err := ParseDayFormat(in[0], in[1])
+		if err != nil {
+			return "error: " + err.Error()
 		}
-		if (got == "error") != (c.want == "error") || err == nil && got != c.want {
-			t.Errorf("%q, %q: day of %s: %q, want %q (%v)", c.folder, c.format, c.path, got, c.want, err)
+		l := &Layout{Days: f, Daily: PublicOK, Sessions: PublicOK}
+		day, ok := f.Day(in[2])
+		if p := l.Place(in[2]); p.ByFormat && (p.Kind != Daily || p.Day != day || p.Visibility != PrivateOnly || l.Archived(p, "") != "") {
+			t.Errorf("%s: %+v", in[2], p)
+		} else if ok && !p.ByFormat {
+			return day + ", of the layout" // paths of the layout keep their meaning
 		}
-	}
-	// Paths of the layout keep their meaning.
-	f, err := ParseDayFormat("memory", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := (&Layout{Days: f, Daily: PublicOK}).Place("memory/2026-02-05.md"); p.ByFormat || p.Visibility != PublicOK {
-		t.Errorf("%+v", p)
-	}
-	f, err = ParseDayFormat("", "YYYY-MM-DD/[Journal]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := (&Layout{Days: f, Sessions: PublicOK}).Place("2026-02-05/other.md"); p.Kind != Session || p.Visibility != PublicOK {
-		t.Errorf("%+v", p)
-	}
+		return day
+	})
 }
 
 func TestSkip(t *testing.T) {
-	var l Layout
-	for _, path := range []string{
-		"a.md", "UPPER.MD", "path traversal..md", "name with spaces #1 & 'quotes' 100%.md", "2026-02-04/a.md", "中文.md", "_x.md", "-.md", "merge_conflict-resolution.md", "a (b).md", "#1 ideas.md", "~draft.md",
-	} {
-		if reason := l.Skip(path); reason != "" {
-			t.Errorf("%q is skipped: %s", path, reason)
+	checkTable(t, "names", func(t *testing.T, in []string) string {
+		reason := new(Layout).Skip(in[0])
+		switch of, ok := CopyOf(in[0]); {
+		case ok:
+			return reason + ", copy of " + of
+		case of != in[0]:
+			t.Errorf("%q is no copy, but of %q", in[0], of)
 		}
-	}
-	for _, path := range []string{
-		".hidden.md", "a.txt", "md", ".md", "~$a.md", ".git/a.md", "x/.obsidian/a.md", "a.md~", "#a.md#", ".#a.md", "._a.md", "", "/a.md", "../a.md", "x//a.md", "./a.md",
-		"a.sync-conflict-20260204-123456-ABCDEFG.md", "a (conflicted copy 2026-02-04 123456).md", "a (mac's conflicted copy 2026-02-04).md",
-		"a (Conflicted copy mac 202602041234).md", "a_conflict-20260204-123456.md", "a (SFConflict me 2026-02-04-12-34-56).md", "a.md.tmp.123", "a.md.x",
-	} {
-		if l.Skip(path) == "" {
-			t.Errorf("%q is read", path)
+		if reason == "" {
+			return "read"
 		}
-	}
+		return reason
+	})
 }
 
 func TestHosts(t *testing.T) {
@@ -191,105 +121,36 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-func TestCopyOf(t *testing.T) {
-	for path, want := range map[string]string{
-		"x/a.sync-conflict-20260204-123456-ABCDEFG.md":                    "x/a.md",
-		"memory/2026-02-04.sync-conflict-20260204-123456-A.MD":            "memory/2026-02-04.MD",
-		"memory/2026-02-04.box.sync-conflict-20260204-123456-A.md":        "memory/2026-02-04.box.md",
-		"a.sync-conflict-20260204-1-A.sync-conflict-20260204-123456-A.md": "a.md",
-		"a (conflicted copy 2026-02-04 123456).md":                        "a.md",
-		"a b (Mira's conflicted copy 2026-02-04).md":                      "a b.md",
-		"中文 (Conflicted Copy mac 202602041234).md":                        "中文.md",
-		"a_conflict-20260204-123456.md":                                   "a.md",
-		"a (SFConflict me 2026-02-04-12-34-56).md":                        "a.md",
-		"x/a.md.orig": "x/a.md",
-		"x/a.sync-conflict-20260204-123456-ABCDEFG.md.orig": "x/a.md",
-	} {
-		if got, ok := CopyOf(path); got != want || !ok {
-			t.Errorf("%q is a copy of %q, %t; want %q", path, got, ok, want)
-		}
-	}
-	for _, path := range []string{"a.md", "a.orig", ".orig", "a.sync-conflict.md", "a.txt.orig", "x.sync-conflict-1/a.md", "merge_conflict-resolution.md", "a 2.md",
-		"MEMORY 2.md", "MEMORY-DESKTOP-1A2B3C4.md"} {
-		if got, ok := CopyOf(path); ok || got != path {
-			t.Errorf("%q is a copy of %q", path, got)
-		}
-	}
-}
-
 // TestParseCopy checks which entries of a conflict copy are read, and by whom.
 func TestParseCopy(t *testing.T) {
-	const path = "notes/a.sync-conflict-20260204-123456-ABCDEFG.md"
-	front := func(visibility string) string { return "---\nvisibility: " + visibility + "\n---\n" }
-	both := "- both have this\n"
-	for _, c := range []struct{ name, original, copied, want string }{
-		{"private", both, both + "- only here\n", "owner private_only: - only here"},
-		{"public", front("public_ok") + both, front("public_ok") + both + "- only here\n", "owner public_ok: - only here"},
-		{"of a private file", front("private_only") + both, front("public_ok") + both + "- only here\n", "owner private_only: - only here"},
-		{"private copy", front("public_ok") + both, front("private_only") + "- only here\n", "owner private_only: - only here"},
-		{"of a mixed file", front("public_ok") + both + "- p <!-- visibility=private_only -->\n", front("public_ok") + "- only here\n", "owner private_only: - only here"},
-		{"entry publishes itself", both, "- only here <!-- visibility=public_ok -->\n", "owner private_only: - only here"},
-		{"subject", "---\nsubject_id: acct:42\n---\n" + both, "---\nsubject_id: acct:42\n---\n- only here\n", "acct:42 private_only: - only here"},
-		{"another subject", "---\nsubject_id: acct:42\n---\n" + both, "---\nsubject_id: acct:7\n---\n- only here\n", ""},
-		{"without the subject", "---\nsubject_id: acct:42\n---\n" + both, front("public_ok") + "- only here\n", ""},
-		{"broken original", front("public_ok") + "<private>\n" + both, front("public_ok") + "- only here\n", "owner private_only: - only here"},
-		{"twice", both, both + both, "owner private_only: - both have this"},
-		{"tasks", both, "- [ ] only here\n", "owner private_only: - [ ] only here"},
-		{"missing original", "", front("public_ok") + "- only here\n", "owner private_only: - only here"},
-	} {
-		l := &Layout{}
+	l := new(Layout)
+	checkTable(t, "copies", func(t *testing.T, in []string) string {
 		var original *Document
-		if c.original != "" {
-			original = l.Parse("notes/a.md", []byte(c.original), Meta{})
+		if in[1] != "" {
+			original = l.Parse("notes/a.md", []byte(in[1]), Meta{})
 		}
-		d := l.ParseCopy(path, []byte(c.copied), Meta{}, original)
+		d := l.ParseCopy("notes/a.sync-conflict-20260204-123456-ABCDEFG.md", []byte(in[2]), Meta{}, original)
 		var got []string
 		for _, e := range d.Entries {
 			if e.Partition != d.Partition || e.Tasks != nil {
-				t.Errorf("%s: the entry is in %v with %d tasks, the file in %v", c.name, e.Partition, len(e.Tasks), d.Partition)
+				t.Errorf("%s: the entry is in %v with %d tasks, the file in %v", in[0], e.Partition, len(e.Tasks), d.Partition)
 			}
 			got = append(got, fmt.Sprintf("%s %s: %s", e.Partition.Owner, e.Partition.Visibility, e.Text))
 		}
-		if strings.Join(got, "; ") != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
 		if d.Excerpt() != nil || d.Claim != "" || d.Front.SubjectID != "" || d.Place.Kind != Note {
-			t.Errorf("%s: %+v", c.name, d.Front)
+			t.Errorf("%s: %+v", in[0], d.Front)
 		}
-	}
+		return strings.Join(got, "; ")
+	})
 }
 
 func TestNames(t *testing.T) {
-	for _, c := range []struct{ of, dir, user, session string }{
-		{"acct:42", "acct_42", "acct_42", "acct_42.md"},
-		{"ext:telegram:1", "ext_telegram_1", "ext_telegram_1", "ext_telegram_1.md"},
-		{"memory", "memory-c064fbca", "user-memory", "memory.md"},
-		{"user-memory", "user-memory", "user-memory-800e6369", "user-memory.md"}, // not the directory of memory
-		{"user-alice", "user-alice", "user-alice", "user-alice.md"},
-		{"2026-02-04", "2026-02-04-59fd1123", "user-2026-02-04", "2026-02-04.md"},
-		{"a/b", "a_b-c14cddc0", "a_b-c14cddc0", "a_b-c14cddc0.md"},
-		{"张三", "__-1d841bc0", "__-1d841bc0", "__-1d841bc0.md"},
-		{".git", "_git-4d0a4dff", "user-.git", "_git-4d0a4dff.md"},
-		{"..", "_.-5ec1f7e7", "user-..", "_.-5ec1f7e7.md"},
-		{"ext:x:1.Private", "ext_x_1.Private", "ext_x_1.Private", "ext_x_1.Private-06e781b6.md"}, // not the file beside that of ext:x:1
-	} {
-		if dir, user, session := SubjectDir(c.of), UserDir(c.of), SessionFile(c.of); dir != c.dir || user != c.user || session != c.session {
-			t.Errorf("%q has the names %q %q %q, want %q %q %q", c.of, dir, user, session, c.dir, c.user, c.session)
+	checkTable(t, "subjects", func(_ *testing.T, in []string) string {
+		if err := ValidSubject(in[0]); err != nil {
+			return "error: " + err.Error()
 		}
-	}
-}
-
-func TestValidSubject(t *testing.T) {
-	for _, s := range []string{"a", "acct:42", "张三", "a b"} {
-		if err := ValidSubject(s); err != nil {
-			t.Errorf("%q: %v", s, err)
-		}
-	}
-	for _, s := range []string{"", "?acct_42", "a\nb", "a\x00", "a\u0085", "\xff", string(make([]byte, 257))} {
-		if ValidSubject(s) == nil {
-			t.Errorf("%q is a subject", s)
-		}
-	}
+		return strings.Join([]string{SubjectDir(in[0]), UserDir(in[0]), SessionFile(in[0])}, " ")
+	})
 }
 
 // TestInboxPlaces checks the kinds of files in inboxes and beside the usual ones, and
@@ -355,29 +216,8 @@ func rootLayout() *Layout {
 	return l
 }
 
-func TestRootPlace(t *testing.T) {
+func TestRootNames(t *testing.T) {
 	l := rootLayout()
-	for _, want := range []Place{
-		{Path: "vault:MEMORY.md", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "vault:memory/2026-02-04.md", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "vault:2026-02-04/cli.md", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "vault:_longterms/owner/_index.md", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "vault:alice/MEMORY.md", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "vault:a:b.md", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "vault:", Kind: Note, Owner: "?/vault", Root: "vault"},
-		{Path: "site:a.md", Kind: Note, Owner: "?/site", Root: "site", Visibility: PublicOK},
-		{Path: "vault:a.sync-conflict-20260205-111000-ABCDEFG.md", Kind: Note, Owner: "?/vault", Root: "vault", Copy: "vault:a.md"},
-		{Path: "other:a.md", Kind: Note, Owner: "owner"},
-		{Path: "notes/vault:a.md", Kind: Note, Owner: "owner"},
-		{Path: "vault", Kind: Note, Owner: "owner"},
-	} {
-		if diff := cmp.Diff(want, l.Place(want.Path)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", want.Path, diff)
-		}
-		if skipped := l.Skip(want.Path); want.Root != "" && skipped == "" {
-			t.Errorf("%s could be a file of the memory directory", want.Path)
-		}
-	}
 	for dir, want := range map[string]bool{"vault:": true, "vault:notes": true, "vault": false, ".git": true, "notes/.x": true, "notes/vault:x": false} {
 		if got := l.SkipDir(dir) != ""; got != want {
 			t.Errorf("SkipDir %q: %v", dir, got)

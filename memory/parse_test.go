@@ -13,9 +13,11 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,17 +62,47 @@ func golden(t *testing.T, dir string, result func(t *testing.T, a *txtar.Archive
 					inputs.Files = append(inputs.Files, f)
 				}
 			}
-			got := txtar.Format(result(t, inputs))
-			if *update {
-				err = os.WriteFile(name, got, 0o666)
-			} else if diff := cmp.Diff(string(txtar.Format(want)), string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checkGolden(t, name, txtar.Format(want), txtar.Format(result(t, inputs)))
 		})
 	}
+}
+
+// checkGolden compares the content of a golden file with results, or writes them to it.
+func checkGolden(t *testing.T, name string, want, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// checkTable compares the lines of testdata/tables/NAME.txt with the results of a function. A line
+// contains the inputs, an arrow and the result. Spaces separate inputs; a text with spaces or
+// special characters is quoted as in Go, and so is a result that needs it. Lines without an arrow are
+// comments. With -update, checkTable writes the results.
+func checkTable(t *testing.T, name string, result func(t *testing.T, in []string) string) {
+	t.Helper()
+	file := "testdata/tables/" + name + ".txt"
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for line := range strings.Lines(string(want)) {
+		if inputs, _, ok := strings.Cut(line, " →"); ok {
+			text := result(t, splitWords(t, inputs))
+			if text != strings.TrimSpace(text) || strings.HasPrefix(text, `"`) ||
+				strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				text = strconv.Quote(text)
+			}
+			line = strings.TrimRight(inputs+" → "+text, " ") + "\n"
+		}
+		got.WriteString(line)
+	}
+	checkGolden(t, file, want, []byte(got.String()))
 }
 
 // TestParseGolden compares parsed files with the archives in testdata/parse.

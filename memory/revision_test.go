@@ -118,7 +118,7 @@ func splitWords(t *testing.T, line string) (words []string) {
 	return words
 }
 
-// encodePicture is the inverse of unpicture.
+// encodePicture is the inverse of decodePicture.
 func encodePicture(b []byte) string {
 	s := strings.NewReplacer("\r\n", "␍␊\n", "\r", "␍\n", "\x00", "␀", "\xff", "⌧").Replace(string(b))
 	if !bytes.HasSuffix(b, []byte("\n")) && !strings.HasSuffix(s, "␍\n") {
@@ -347,41 +347,16 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 // TestRewriteKeepsBytes checks that unchanged lines keep their bytes and that
 // new lines take the line endings of the file.
 func TestRewriteKeepsBytes(t *testing.T) {
-	owner := viewOf(t, Scope{Subject: "owner", Context: Private})
-	l := testLayout()
-	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }
-	for _, c := range []struct{ src, text, want string }{
-		{"- a\r\n- b\r\n", "- a\n- x\n- b\n", "- a\r\n- x\r\n- b\r\n"},
-		{"- a\r\n- b", "- a\n- b\n- c\n", "- a\r\n- b\r\n- c"},
-		{"- a\n- b", "- a\n", "- a"},
-		{"- a\r- b\r", "- a\n- c\n", "- a\r- c\r"},
-		{"\ufeff- a\n- b\n", "- c\n- b\n", "\ufeff- c\n- b\n"},
-		{"\ufeff- a\n- b\n", "- b\n", "\ufeff- b\n"},
-		{"- a\r\n- b\n- c\r\n", "- b\n- c\n- d\n", "- b\n- c\r\n- d\r\n"},
-		{"-\ta  \n\n\n- b\n", "-\ta  \n\n\n- B\n", "-\ta  \n\n\n- B\n"},
-		{"a\n", "a", "a\n"},
-		{"", "a\n", "a\n"},
-		{"a\n", "", ""},
-		{"- x\x00y\n- b\n", "- x\ufffdy\n- c\n", "- x\x00y\n- c\n"},
-		{"a\n\nb\n\na\n", "a\n\nb\n\nnew\n\na\n", "a\n\nb\n\nnew\n\na\n"},
-	} {
-		got, err := parse([]byte(c.src)).Rewrite(owner, c.text, parse)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%q made to show %q is %q, %v; want %q", c.src, c.text, got, err, c.want)
+	parse := func(b []byte) *Document { return testLayout().Parse("MEMORY.md", b, testMeta) }
+	checkTable(t, "rewrites", func(t *testing.T, in []string) string {
+		d := parse([]byte(in[0]))
+		got, err := d.Rewrite(d.OwnView(), in[1], parse)
+		switch {
+		case errors.Is(err, ErrText), errors.Is(err, ErrUnwritable):
+			return "error: " + err.Error()
+		case err != nil:
+			t.Error(err)
 		}
-	}
-	for _, c := range []struct {
-		src, text string
-		want      error
-	}{
-		{"- a\n", "- a\x00\n", ErrText},
-		{"- a\n", "---\nb: [\n---\n- a\n", ErrText},
-		{"- a\n", "<private>\n- a\n", ErrText},
-		{"- a\n<private>\n", "- b\n", ErrUnwritable},
-		{"- a\xff\n", "- b\n", ErrUnwritable},
-	} {
-		if got, err := parse([]byte(c.src)).Rewrite(owner, c.text, parse); !errors.Is(err, c.want) {
-			t.Errorf("%q made to show %q is %q, %v", c.src, c.text, got, err)
-		}
-	}
+		return string(got)
+	})
 }

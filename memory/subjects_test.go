@@ -174,84 +174,28 @@ func TestIdentities(t *testing.T) {
 }
 
 func TestIdentitiesErrors(t *testing.T) {
-	for src, want := range map[string]string{
-		"links:\n  telegram:1: acct:1\n  telegram:1: acct:2\n": "line 3: duplicate key \"telegram:1\"",
-		"links:\n  telegram:1: acct:1\nmore: x\n":              "line 3: unknown key \"more\"",
-		"links:\n  telegram:1: 42\n":                           "line 2: subject is not text",
-		"links:\n  telegram:1: [a]\n":                          "line 2: subject is not text",
-		"links:\n  telegram:1:\n":                              "line 2: subject is not text",
-		"links:\n  telegram:1: \"\"\n":                         "line 2: subject is empty",
-		"links:\n  telegram:1: \"?acct_1\"\n":                  "line 2: subject starts with a question mark",
-		"links:\n  telegram:1: ext:telegram:2\n":               "line 2: cannot link a key to the subject of another key",
-		"links:\n  telegram: acct:1\n":                         "line 2: external key does not have the form",
-		"links: &a\n  telegram:1: x\n":                         "line 1: YAML anchors",
-		"links:\n  ? [a]\n  : b\n":                             "line 2: a key is not plain text",
-		"links:\n- a\n":                                        "line 2: links is not a mapping of key: subject lines",
-		"- a\n":                                                "line 1: not a mapping of key: value lines",
-		"links:\n  a: b: c\n":                                  "line 2: mapping values are not allowed",
-		"\xff":                                                 "line 1: not valid UTF-8",
-		strings.Repeat("#", 2<<20):                             "line 1: longer than 1024 KiB",
-	} {
-		_, err := ParseIdentities([]byte(src))
-		if err == nil || !strings.Contains(err.Error(), IdentitiesPath+" "+want) {
-			t.Errorf("%.60q: the error is %v, want %s", src, err, want)
+	checkTable(t, "identities", func(t *testing.T, in []string) string {
+		_, err := ParseIdentities([]byte(in[0]))
+		if err == nil {
+			t.Fatalf("%q is valid", in[0])
 		}
+		return err.Error()
+	})
+	if _, err := ParseIdentities(make([]byte, maxIdentities+1)); err == nil || !strings.Contains(err.Error(), "line 1: longer than 1024 KiB") {
+		t.Errorf("a large file: %v", err)
 	}
 }
 
+// TestLinkKey checks the file after a link was added, and after it was removed again.
 func TestLinkKey(t *testing.T) {
-	for _, c := range []struct{ src, key, subject, want string }{
-		{"", "telegram:1", "acct:42", "links:\n  telegram:1: acct:42\n"},
-		{"# who\n", "telegram:1", "acct:42", "# who\nlinks:\n  telegram:1: acct:42\n"},
-		{"# who", "telegram:1", "acct:42", "# who\nlinks:\n  telegram:1: acct:42"},
-		{"links:\n", "telegram:1", "acct:42", "links:\n  telegram:1: acct:42\n"},
-		{"links: # none\n# end\n", "telegram:1", "acct:42", "links: # none\n  telegram:1: acct:42\n# end\n"},
-		{"---\nlinks:\n    b:1: x # x\n    \"a:1\":   'y'\n\n# end", "c:1", "z", "---\nlinks:\n    b:1: x # x\n    \"a:1\":   'y'\n    c:1: z\n\n# end"},
-		{"links:\r\n a:1: x\r\n", "b:1", "z", "links:\r\n a:1: x\r\n b:1: z\r\n"},
-		{"links:\n  a:1: x", "b:1", "z", "links:\n  a:1: x\n  b:1: z"},
-		{"links:\n  a:1: x\n", "b: 1", "42", "links:\n  a:1: x\n  \"b: 1\": \"42\"\n"},
-		{"links:\n  a:1: x\n", "b:#1", "2026-02-04", "links:\n  a:1: x\n  \"b:#1\": \"2026-02-04\"\n"},
-		{"links:\n  a:\n    x\n", "a:1", "y", "error _longterms/_identities.yaml line 2: external key does not have the form channel:user"},
-		{"links:\n  a:1:\n    x\n", "b:1", "z", "links:\n  a:1:\n    x\n  b:1: z\n"},
-		{"links:\n  a:1: \"x\n    y\"\n", "b:1", "y", "error _longterms/_identities.yaml line 2: write each link on a line of its own below links, or add the new link by hand"},
-		{"links: {a:1: x}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link on a line of its own below links, or add the new link by hand"},
-		{"links: {}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link on a line of its own below links, or add the new link by hand"},
-		{"links:\n  a:1: x\n...\n", "b:1", "z", "links:\n  a:1: x\n  b:1: z\n...\n"},
-		{"links:\n  a:1: x\n", "a:1", "y", "error a:1 is already linked"},
-		{"links:\n  a:1: x\n", "a", "y", "error external key does not have the form channel:user"},
-		{"links:\n  a:1: x\n", "b:1", "ext:a:1", "error cannot link a key to the subject of another key"},
-		{"links:\n  a:1: x\n", "b:1", "", "error subject is empty"},
-		{"links:\n  a:1: x\n  a:1: y\n", "b:1", "z", "error _longterms/_identities.yaml line 3: duplicate key \"a:1\""},
-	} {
-		got, err := LinkKey([]byte(c.src), c.key, c.subject)
+	result := func(file []byte, err error) string {
 		if err != nil {
-			got = []byte("error " + err.Error())
+			return "error: " + err.Error()
 		}
-		if string(got) != c.want {
-			t.Errorf("%q with %s: %s is\n%q, want\n%q", c.src, c.key, c.subject, got, c.want)
-		}
+		return string(file)
 	}
-}
-
-func TestUnlinkKey(t *testing.T) {
-	for _, c := range []struct{ src, key, want string }{
-		{"links:\n  a:1: x\n", "a:1", "links:\n"},
-		{"# who\nlinks:\r\n  a:1: x\r\n  # Ann\r\n  'b:1': y # b\r\n\r\n  c:1: z", "b:1", "# who\nlinks:\r\n  a:1: x\r\n  # Ann\r\n\r\n  c:1: z"},
-		{"links:\n  a:1:\n    x\n  b:1: y\n", "a:1", "links:\n  b:1: y\n"},
-		{"links:\n  a:1: x\n", "b:1", "error b:1 is not linked"},
-		{"links: {a:1: x, b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link on a line of its own, or remove the link by hand"},
-		{"links: {b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link on a line of its own, or remove the link by hand"},
-		{"links:\n  a:1: \"x\n    y\"\n", "a:1", "error _longterms/_identities.yaml line 2: write the link on a line of its own, or remove the link by hand"},
-		{"links:\n  a:1\n", "a:1", "error _longterms/_identities.yaml line 2: links is not a mapping of key: subject lines"},
-	} {
-		got, err := UnlinkKey([]byte(c.src), c.key)
-		if err != nil {
-			got = []byte("error " + err.Error())
-		}
-		if string(got) != c.want {
-			t.Errorf("%q without %s is\n%q, want\n%q", c.src, c.key, got, c.want)
-		}
-	}
+	checkTable(t, "link", func(_ *testing.T, in []string) string { return result(LinkKey([]byte(in[0]), in[1], in[2])) })
+	checkTable(t, "unlink", func(_ *testing.T, in []string) string { return result(UnlinkKey([]byte(in[0]), in[1])) })
 }
 
 // FuzzLinkKey checks that adding a link only inserts lines, and that removing

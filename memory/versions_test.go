@@ -227,31 +227,14 @@ func FuzzMergeVersions(f *testing.F) {
 // TestMergeVersionsUnchanged checks that a merge keeps the bytes of lines that no
 // version changed: line endings, blank lines and the end of the file.
 func TestMergeVersionsUnchanged(t *testing.T) {
-	for name, test := range map[string]struct{ base, ours, theirs, want string }{
-		"mixed line endings": {"# A\r\n\n- a\n- b\r\n- c\n", "# A\r\n\n- a\n- a2\n- b\r\n- c\n", "# A\r\n\n- a\n- b\r\n- c\n- d\r\n",
-			"# A\r\n\n- a\n- a2\n- b\r\n- c\n- d\r\n"},
-		"lines of one entry": {"- a\r\n  b\n- c\n", "- a\r\n  b\n- C\n", "- a\r\n  b\n  new\n- c\n", "- a\r\n  b\n  new\n- C\n"},
-		"ticks": {"- [ ] a\r\n  - [ ] b\n  - [ ] c\r\n", "- [x] a\r\n  - [ ] b\n  - [ ] c\r\n", "- [ ] a\r\n  - [x] b\n  - [ ] c\r\n",
-			"- [x] a\r\n  - [x] b\n  - [ ] c\r\n"},
-		"carriage returns":   {"- a\r- b\r", "- a\r- a2\r- b\r", "- a\r- b\r- c\r", "- a\r- a2\r- b\r- c\r"},
-		"our line endings":   {"- a\r\n- b\n", "- a\n- b\n- c\n", "- a\r\n- b\n- d\r\n", "- a\n- b\n- c\n- d\n"},
-		"blank lines":        {"a\n \t\nb\n\n  \nc\n \n", "A\n \t\nb\n\n  \nc\n \n", "a\n \t\nb\n\n  \nC\n \n", "A\n \t\nb\n\n  \nC\n \n"},
-		"end of file":        {"- a\n- b", "- a\n- new\n- b", "- A\n- b", "- A\n- new\n- b"},
-		"text above the end": {"- a\n", "- a\n- b\n", "- a\n- c", "- a\n- b\n- c\n"},
-		"text below the end": {"- a\n- b", "- A\n- b", "- a\n- b\n- new", "- A\n- b\n- new"},
-		"frontmatter": {"---  \r\nsummary: a\nsource: b\r\n...\n- a\n", "---  \r\nsummary: A\nsource: b\r\n...\n- a\n", "---  \r\nsummary: a\nsource: b\r\nsession_id: c\n...\n- a\n",
-			"---  \r\nsummary: A\nsource: b\r\nsession_id: c\n...\n- a\n"},
-		"byte order marks":            {"\ufeff- a\n", "\ufeff- a\n- b\n", "\ufeff- a\n- c\n", "\ufeff- a\n- b\n- c\n"},
-		"our byte order mark":         {"\ufeff- a\r\n", "\ufeff- a\r\n", "- a\r\n- c\r\n", "\ufeff- a\r\n- c\r\n"},
-		"a byte order mark of theirs": {"- a\n", "- a\n- b\n", "\ufeff- a\n", "- a\n- b\n"},
-		"frontmatter alone": {"---\nsummary: a\nsource: b\n---\n\n\n", "---\nsummary: A\nsource: b\n---\n\n\n", "---\nsummary: a\nsource: B\n---\n\n\n",
-			"---\nsummary: A\nsource: B\n---\n\n\n"},
-	} {
-		m := testLayout().MergeVersions("notes/a.md", []byte(test.base), []byte(test.ours), []byte(test.theirs))
-		if got, err := m.Text(KeepOurs); err != nil || string(got) != test.want {
-			t.Errorf("%s: %q, %v, want %q", name, got, err, test.want)
+	checkTable(t, "mergebytes", func(t *testing.T, in []string) string {
+		m := testLayout().MergeVersions("notes/a.md", []byte(in[1]), []byte(in[2]), []byte(in[3]))
+		text, err := m.Text(KeepOurs)
+		if err != nil {
+			t.Errorf("%s: %v", in[0], err)
 		}
-	}
+		return string(text)
+	})
 }
 
 // TestMergeVersionsAtRandom merges random edits of random files. Edits of entries

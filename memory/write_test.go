@@ -12,17 +12,13 @@ import (
 )
 
 func TestCheckText(t *testing.T) {
-	for _, bad := range []string{"a <!-- id=b -->", "a -->", "a\n<private>\nb", "a </PRIVATE >", "a <private", "a </private x", "a <private\n>", "a <private\u00a0>", "[Memory:LongTerm:\nSummary]", "x memwatchd:generated", "[Memory:LongTerm:Summary]\n- a", " Long-term Memory (filtered) ", "a\x00", "\x1b[31m", "\xff", "a\x7f",
-		"a %%b%% c", "%%\na\n%%", "a\n%% b\n%%"} {
-		if CheckText(bad) == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-	for _, good := range []string{"", "a < b", "a\n\tb\r\nc", "<privateer>", "see [Memory: of things] there", "a - b --", "喝茶 😀",
-		"%%d and %%s", "%% a", "`%%a%%`", "```mermaid\n%% a\ngraph\n%% b\n```", "100%% a%%"} {
-		if err := CheckText(good); err != nil {
-			t.Errorf("%q: %v", good, err)
-		}
+	for name, check := range map[string]func(string) error{"checktext": CheckText, "checkkey": CheckKey} {
+		checkTable(t, name, func(_ *testing.T, in []string) string {
+			if err := check(in[0]); err != nil {
+				return "error: " + err.Error()
+			}
+			return "valid"
+		})
 	}
 }
 
@@ -150,24 +146,13 @@ func writtenForm(text string, item bool) (string, bool) {
 
 // TestWriteForms checks that texts come back from their blocks byte for byte.
 func TestWriteForms(t *testing.T) {
-	for _, text := range []string{
-		"a note", "two  spaces\tand a tab", "# not a heading", "1. not a list", `\# a backslash`, `1\. a backslash`, "- a dash",
-		"[ ] not a task", `\[ ] a backslash`, "a ^anchor", `a \^anchor`, "---", "===", "| a |", "    indented", "#tag",
-		"one\ntwo", "one\n\ntwo", "[ ] one\ntwo", `\[ ] one` + "\ntwo", "- one\n- two", "1. one\n2. two", "---\ntwo",
-		"# one\ntwo", "one\n---\ntwo", "```\none\n```", "```go\nfunc f() {\n\treturn\n}\n```", "~~~\n\n\n~~~\ntwo",
-		"    indented\n    code\n\ntext", "one\n\n    code", "| a | b |\n|---|---|\n| 1 | 2 |", "> quoted\n> twice",
-		"one  \ntwo", "one\\\ntwo", "- [ ] one\n- [x] two", "一二三\n四五六", "one\r\ntwo\r\n", "\n\n  one\n two\n", "\tone\ntwo",
-		"```\n<!-- visibility=public_ok -->\n```", "- one\n  - two\n    - three\n- four", "one\n\n\n\ntwo",
-	} {
-		if form, ok := writtenForm(text, false); !ok {
-			t.Errorf("%q does not come back from any of %q", text, WriteForms(text, false))
-		} else if !strings.Contains(TrimText(text), "\n") && strings.HasPrefix(form, "-\n") && !strings.HasPrefix(text, `\`) && !strings.HasPrefix(text, `1\`) && text != `a \^anchor` {
-			t.Errorf("%q becomes %q", text, form)
+	checkTable(t, "writeforms", func(t *testing.T, in []string) string {
+		form, ok := writtenForm(in[0], false)
+		if _, item := writtenForm(in[0], true); !ok || !item {
+			t.Errorf("%q does not come back from any of %q, or from an item", in[0], WriteForms(in[0], false))
 		}
-		if _, ok := writtenForm(text, true); !ok {
-			t.Errorf("%q does not come back from an item", text)
-		}
-	}
+		return form
+	})
 }
 
 // TestGeneratedNotes checks the same with 500 generated notes.
@@ -231,40 +216,17 @@ func TestGeneratedNotes(t *testing.T) {
 
 // TestItemText checks the written form of items.
 func TestItemText(t *testing.T) {
-	at := []Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}}
-	const comment = " <!-- id=k3f9 visibility=private_only source=msg:42%20a -->"
-	for _, c := range []struct{ key, value, want string }{
-		{"timezone", "Asia/Shanghai", "- **timezone**: Asia/Shanghai" + comment},
-		{"empty", "", "- **empty**:" + comment},
-		{"a * b_c_ #1 C# [x] `y` <z> \\d", "v", `- **a \* b_c\_ \#1 C# \[x\] \` + "`y\\`" + ` \<z> \\d**: v` + comment},
-		{"city:", ": x", "- **city:**: : x" + comment},
-		{"城市：", "北京", "- **城市：**: 北京" + comment},
-		{"n", "- [ ] # 1. > x", "- **n**: - [ ] # 1. > x" + comment},
-		{"json", `{"a": [1]}`, "- **json**:" + comment + "\n  ```json\n  {\"a\": [1]}\n  ```"},
-		{"text", `"a"`, `- **text**: "a"` + comment},
-		{"lines", "a\n\n  ```\n b\n", "- **lines**:" + comment + "\n  ````\n  a\n\n    ```\n   b\n\n  ````"},
-		{"blank", " x ", "- **blank**:" + comment + "\n  ```\n   x \n  ```"},
-		{"anchor", "x ^a1", "- **anchor**:" + comment + "\n  ```\n  x ^a1\n  ```"},
-	} {
-		got, err := (&Document{}).ItemText(-1, c.key, c.value, at)
-		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
-			t.Errorf("%q = %q (-want +got): %v\n%s", c.key, c.value, err, diff)
+	checkTable(t, "itemtexts", func(t *testing.T, in []string) string {
+		text, err := new(Document).ItemText(-1, in[0], in[1],
+			[]Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}})
+		switch {
+		case errors.Is(err, ErrText):
+			return "error: " + err.Error()
+		case err != nil:
+			t.Error(err)
 		}
-	}
-	for value, want := range map[string]string{
-		"a\r\nb": `"a\r\nb"`, "a\rb": `"a\rb"`, "x <!-- y -->": `"x \u003c!-- y --\u003e"`, "-->": `"--\u003e"`, "<private>": `"\u003cprivate\u003e"`,
-		"see <private stuff": `"see \u003cprivate stuff"`, "memwatchd:generated": `"memwatchd:generated"`, "# a\r\n- [ ] **b** `c` #d": "\"# a\\r\\n- [ ] **b** `c` #d\"",
-	} {
-		want = "- **k**: " + want + strings.Replace(comment, " -->", " encoding=json -->", 1)
-		if got, err := (&Document{}).ItemText(-1, "k", value, at); got != want || err != nil {
-			t.Errorf("%q is written as %q, want %q, %v", value, got, want, err)
-		}
-	}
-	for value, says := range map[string]string{"a\n[Memory:X]\nb": "injected", "\x00": "control character", "\xff": "UTF-8"} {
-		if got, err := (&Document{}).ItemText(-1, "k", value, at); !errors.Is(err, ErrText) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q is written as %q, %v", value, got, err)
-		}
-	}
+		return text
+	})
 }
 
 // TestItemTextKeeps checks that a new value keeps the item's box and the
@@ -283,19 +245,6 @@ func TestItemTextKeeps(t *testing.T) {
 		got, err := d.ItemText(i, key, "2", []Attribute{{"source", "z"}, {"confidence", ""}, {"visibility", "public_ok"}})
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q (-want +got): %v\n%s", key, err, diff)
-		}
-	}
-}
-
-func TestCheckKey(t *testing.T) {
-	for _, bad := range []string{"", " a", "a ", "a\nb", "a\tb", "a\u2028b", "a\u0085b", "a -->", "<private>", "\xff", strings.Repeat("a", MaxKey+1)} {
-		if CheckKey(bad) == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-	for _, good := range []string{"a", "a b", "**", ":", "：", "_", "\\", "- [ ] x", "喝茶 😀", strings.Repeat("a", MaxKey)} {
-		if err := CheckKey(good); err != nil {
-			t.Errorf("%q: %v", good, err)
 		}
 	}
 }
