@@ -50,11 +50,11 @@ type part struct {
 	note  string // advice for the user, such as a confirmation that the agent requires
 }
 
-// A syntax is the syntax of a part in a settings file. The servers of JSON update an entry;
-// the others add commands to a file without any.
+// A syntax is the syntax of a part in a settings file of an agent. The servers of JSON
+// update an entry; the others add commands to a file without any.
 type syntax interface {
-	addCommand(data []byte, c Command) ([]byte, error)
-	removeCommand(data []byte) ([]byte, error)
+	addCommand(a Agent, data []byte, c Command) ([]byte, error)
+	removeCommand(a Agent, data []byte) ([]byte, error)
 	listCommands(data []byte) ([]Command, error)
 }
 
@@ -135,7 +135,7 @@ func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
 	}
 	if _, updates := s.(jsonServers); !updates && len(has) > 0 {
 		byText := func(a, b Command) int { return strings.Compare(a.String(), b.String()) }
-		fresh, err := s.addCommand(nil, c)
+		fresh, err := s.addCommand(a, nil, c)
 		if err != nil {
 			return nil, err
 		}
@@ -144,12 +144,12 @@ func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
 			slices.SortedFunc(slices.Values(want), byText), slices.Equal) {
 			return data, err
 		}
-		data, err = s.removeCommand(data)
+		data, err = s.removeCommand(a, data)
 		if err != nil {
 			return nil, err
 		}
 	}
-	return s.addCommand(data, c)
+	return s.addCommand(a, data, c)
 }
 
 // Uninstall returns the text of a settings file without memwatchd, regardless
@@ -172,7 +172,7 @@ func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
 // Remove is like Uninstall for a file that the user created, such as the target of a
 // symbolic link: its text is nil for a skill only.
 func (a Agent) Remove(p Component, data []byte) ([]byte, error) {
-	return a.parts[p].removeCommand(data)
+	return a.parts[p].removeCommand(a, data)
 }
 
 // Installed returns the commands of memwatchd in a settings file: those of

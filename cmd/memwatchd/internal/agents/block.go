@@ -16,11 +16,11 @@ import (
 // decoded files are compared.
 type block struct {
 	key    string // of the root, that the block belongs to
-	decode func(text string) (map[string]any, error)
-	lines  func(c Command) []string
-	inside bool   // YAML: the lines are members of the mapping of the key
-	hooks  bool   // the commands of hooks, in place of a server
 	what   string // the mark, which differs by block of a file
+	decode func(text string) (map[string]any, error)
+	inside bool // YAML: the lines are members of the mapping of the key
+	lines  func(c Command) []string
+	hook   func(event, line string) []string // the lines of a hook, in place of a server
 }
 
 // The forms of servers and of hooks, below a key of the root. A block in TOML is at the end of
@@ -32,35 +32,32 @@ type block struct {
 //	args = ["mcp"]
 //
 // In YAML, the lines follow the line of the key, or are at the end of the file with it.
-func tomlServers(key string) block {
-	return block{key: key, decode: decodeTOML, what: serverMark, lines: func(c Command) []string {
-		return []string{"[" + key + "." + serverName + "]", "command = " + quote(c[0]), "args = " + quoteList(c[1:])}
+var (
+	tomlServers = block{key: "mcp_servers", what: serverMark, decode: decodeTOML, lines: func(c Command) []string {
+		return []string{"[mcp_servers." + serverName + "]", "command = " + quote(c[0]), "args = " + quoteList(c[1:])}
 	}}
-}
-
-func tomlHooks(agent string, events map[string]string) block {
-	return block{key: "hooks", decode: decodeTOML, what: serverMark, hooks: true, lines: func(c Command) (lines []string) {
-		for event, line := range hookLines(c, agent, events) {
-			lines = append(lines, "[[hooks]]", "event = "+quote(event), "command = "+quote(line), "timeout = 5")
-		}
-		return lines
+	tomlHooks = block{key: "hooks", what: serverMark, decode: decodeTOML, hook: func(event, line string) []string {
+		return []string{"[[hooks]]", "event = " + quote(event), "command = " + quote(line), "timeout = 5"}
 	}}
-}
-
-func yamlServers(key string) block {
-	return block{key: key, decode: decodeYAML, inside: true, what: serverMark + " (tools)", lines: func(c Command) []string {
-		return []string{serverName + ":", "  command: " + quote(c[0]), "  args: " + quoteList(c[1:])}
-	}}
-}
-
-func yamlHooks(agent string, events map[string]string) block {
-	return block{key: "hooks", decode: decodeYAML, inside: true, what: serverMark + " (hooks)", hooks: true,
-		lines: func(c Command) (lines []string) {
-			for event, line := range hookLines(c, agent, events) {
-				lines = append(lines, event+":", "  - command: "+quote(line), "    timeout: 5")
-			}
-			return lines
+	yamlServers = block{key: "mcp_servers", what: serverMark + " (tools)", decode: decodeYAML, inside: true,
+		lines: func(c Command) []string {
+			return []string{serverName + ":", "  command: " + quote(c[0]), "  args: " + quoteList(c[1:])}
 		}}
+	yamlHooks = block{key: "hooks", what: serverMark + " (hooks)", decode: decodeYAML, inside: true,
+		hook: func(event, line string) []string {
+			return []string{event + ":", "  - command: " + quote(line), "    timeout: 5"}
+		}}
+)
+
+// linesOf returns the lines for a command, without the mark.
+func (b block) linesOf(a Agent, c Command) (lines []string) {
+	if b.hook == nil {
+		return b.lines(c)
+	}
+	for event, line := range a.hookLines(c) {
+		lines = append(lines, b.hook(event, line)...)
+	}
+	return lines
 }
 
 const serverMark = "Added by memwatchd"
@@ -125,7 +122,7 @@ func (b block) read(data []byte) (d *blockDoc, err error) {
 		root = map[string]any{}
 	}
 	if root[b.key] != nil {
-		if _, ok := root[b.key].(map[string]any); !ok && !b.hooks {
+		if _, ok := root[b.key].(map[string]any); !ok && b.hook == nil {
 			return nil, b.errorAt(d, b.key, "%s must be a table", b.key)
 		}
 		if rest := d.cut(root[b.key], 0); rest == nil {
@@ -192,12 +189,12 @@ func (b block) listCommands(data []byte) ([]Command, error) {
 	return d.commands, nil
 }
 
-func (b block) addCommand(data []byte, c Command) ([]byte, error) {
+func (b block) addCommand(a Agent, data []byte, c Command) ([]byte, error) {
 	d, err := b.read(data)
 	if err != nil {
 		return nil, err
 	}
-	text := b.insert(d.text, append([]string{"# " + b.what}, b.lines(c)...))
+	text := b.insert(d.text, append([]string{"# " + b.what}, b.linesOf(a, c)...))
 	after, err := b.read([]byte(d.bom + text))
 	if err != nil || after.others != d.others || after.commands == nil {
 		return nil, b.errorAt(d, b.key, "%s has an unsupported form: write each member on lines of its own", b.key)
@@ -237,13 +234,13 @@ func indentAll(lines []string, indent string) []string {
 }
 
 // removeCommand removes the mark, its lines, and the blank line before a block at the end.
-func (b block) removeCommand(data []byte) ([]byte, error) {
+func (b block) removeCommand(a Agent, data []byte) ([]byte, error) {
 	d, err := b.read(data)
 	if err != nil || d.commands == nil {
 		return data, err
 	}
 	mark := regexp.MustCompile(`(?m)^[ \t]*# ` + regexp.QuoteMeta(b.what) + `\r?\n`)
-	n := len(b.lines(Command{""}))
+	n := len(b.linesOf(a, Command{""}))
 	for _, begin := range mark.FindAllStringIndex(d.text, -1) {
 		for _, inside := range []bool{b.inside, false} {
 			lines := strings.SplitAfterN(d.text[begin[1]:], "\n", n+2)

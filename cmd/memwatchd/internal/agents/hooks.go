@@ -16,9 +16,7 @@ import (
 //
 //	{"version": 1, "hooks": {"sessionStart": [{"type": "command", "command": "memwatchd hook session-start"}]}}
 type jsonHooks struct {
-	events  map[string]string // the agent's name of the event of each command
-	agent   string            // name of the agent for --agent; empty: the default
-	timeout int               // time limit of a command, many times the usual run time, in the unit of the agent
+	timeout int // time limit of a command, many times the usual run time, in the unit of the agent
 	flat    bool
 }
 
@@ -33,15 +31,15 @@ type hookCommand struct {
 }
 
 // hookLines yields the agent's name of each event, in their order, and the line that runs the
-// hook: the command, and the hook's own arguments.
-func hookLines(c Command, agent string, events map[string]string) iter.Seq2[string, string] {
+// hook: the command, and the hook's own arguments. The default of --agent is claude-code.
+func (a Agent) hookLines(c Command) iter.Seq2[string, string] {
 	return func(yield func(event, line string) bool) {
 		for _, name := range hookEvents {
 			line := slices.Concat(c, []string{"hook", name})
-			if agent != "" {
-				line = append(line, "--agent", agent)
+			if a.Name != "claude-code" {
+				line = append(line, "--agent", a.Name)
 			}
-			if events[name] != "" && !yield(events[name], line.String()) {
+			if event := a.HookEvent(name); event != "" && !yield(event, line.String()) {
 				return
 			}
 		}
@@ -97,7 +95,7 @@ func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
 	return commands, err
 }
 
-func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
+func (c jsonHooks) addCommand(a Agent, data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
 	if err == nil && c.flat {
 		var version step
@@ -106,7 +104,7 @@ func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 			err = d.addItem(&d.root, "version", 1)
 		}
 	}
-	for event, line := range hookLines(command, c.agent, c.events) {
+	for event, line := range a.hookLines(command) {
 		if err == nil {
 			err = c.addHook(d, event, line)
 		}
@@ -139,7 +137,7 @@ func (c jsonHooks) addHook(d *jsonDoc, event, line string) error {
 
 // removeCommand removes each command from its list, or the group if it has no other, or
 // the event or all hooks likewise. Agents reject a group without hooks.
-func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
+func (c jsonHooks) removeCommand(_ Agent, data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
 		handlers, failed := c.findHandlers(d)

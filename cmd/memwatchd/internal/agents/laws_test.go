@@ -141,7 +141,7 @@ func laws(t *testing.T, agent Agent, part Component, data []byte) (after, remove
 	if part == MCP {
 		wants[command(part).String()] = true
 	} else {
-		for _, line := range hookLines(command(part), strings.Replace(agent.Name, "claude-code", "", 1), agent.hooks.events) {
+		for _, line := range agent.hookLines(command(part)) {
 			wants[line] = true
 		}
 	}

@@ -108,7 +108,7 @@ func (s jsonServers) listCommands(data []byte) ([]Command, error) {
 	return []Command{commandOf(decodeValue(chain[len(chain)-1].value()))}, nil
 }
 
-func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
+func (s jsonServers) addCommand(_ Agent, data []byte, c Command) ([]byte, error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (s jsonServers) updateMember(d *jsonDoc, key string, value any) error {
 
 // removeCommand removes the entry, and each object on its path that would be empty. Agents
 // reject a file for servers without the key, so the only member of a file stays.
-func (s jsonServers) removeCommand(data []byte) ([]byte, error) {
+func (s jsonServers) removeCommand(_ Agent, data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err

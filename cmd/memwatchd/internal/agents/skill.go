@@ -21,11 +21,11 @@ var (
 // for agents without hooks. memwatchd owns the whole file.
 type skillFile struct{}
 
-func (skillFile) addCommand(_ []byte, c Command) ([]byte, error) {
+func (skillFile) addCommand(_ Agent, _ []byte, c Command) ([]byte, error) {
 	return bytes.ReplaceAll(skillText, []byte("\n"+serverName+" "), []byte("\n"+c.String()+" ")), nil
 }
 
-func (s skillFile) removeCommand(data []byte) ([]byte, error) {
+func (s skillFile) removeCommand(_ Agent, data []byte) ([]byte, error) {
 	_, err := s.listCommands(data)
 	return nil, err
 }

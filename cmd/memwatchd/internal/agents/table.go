@@ -39,10 +39,7 @@ var All = []Agent{
 		// jgravelle/jcodemunch-mcp v1.108.89 (2026-06-30), which measured the files of version
 		// 2.0, of the IDE and of the CLI; antigravity.google/docs/mcp for the former path.
 		Name: "antigravity", Title: "Antigravity", program: "agy", dirs: []string{".gemini/antigravity", ".gemini/config"},
-		parts: map[Component]part{MCP: {
-			syntax: jsonServers{path: []string{"mcpServers"}},
-			files:  []string{".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json"},
-		}},
+		parts: map[Component]part{MCP: servers(".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json")},
 	},
 	{
 		// code.claude.com/docs: hooks, mcp, settings (2026-08). Claude Code withholds more than
@@ -53,10 +50,7 @@ var All = []Agent{
 				syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
 				files:  []string{"$CLAUDE_CONFIG_DIR|/.claude.json"},
 			},
-			Hooks: {
-				syntax: jsonHooks{events: claudeEvents, timeout: 5},
-				files:  []string{"$CLAUDE_CONFIG_DIR|.claude/settings.json"},
-			},
+			Hooks: {syntax: jsonHooks{timeout: 5}, files: []string{"$CLAUDE_CONFIG_DIR|.claude/settings.json"}},
 		},
 		hooks: hookFormat{events: claudeEvents},
 	},
@@ -64,24 +58,17 @@ var All = []Agent{
 		// docs.cline.bot/mcp and developersdigest.tech/mcp-servers/clients/cline (2026-08): the
 		// file of the CLI; the extension of an editor keeps one in the directory of the editor.
 		Name: "cline", Title: "Cline", program: "cline", dirs: []string{".cline"},
-		parts: map[Component]part{MCP: {
-			syntax: jsonServers{path: []string{"mcpServers"}},
-			files:  []string{".cline/data/settings/cline_mcp_settings.json"},
-		}},
+		parts: map[Component]part{MCP: servers(".cline/data/settings/cline_mcp_settings.json")},
 	},
 	{
 		// developers.openai.com/codex: config, hooks, mcp (2026-08). Codex puts more than 2,500
 		// tokens of a hook into a file, and warns of a longer time limit of SessionEnd.
 		Name: "codex", Title: "Codex", program: "codex", dirs: []string{"$CODEX_HOME|.codex"},
 		parts: map[Component]part{
-			MCP: {
-				syntax: tomlServers("mcp_servers"),
-				files:  []string{"$CODEX_HOME|.codex/config.toml"},
-			},
+			MCP: {syntax: tomlServers, files: []string{"$CODEX_HOME|.codex/config.toml"}},
 			Hooks: {
-				syntax: jsonHooks{events: claudeEvents, agent: "codex", timeout: 3},
-				files:  []string{"$CODEX_HOME|.codex/hooks.json"},
-				note:   "Codex runs hooks that you have trusted: run /hooks in Codex",
+				syntax: jsonHooks{timeout: 3}, files: []string{"$CODEX_HOME|.codex/hooks.json"},
+				note: "Codex runs hooks that you have trusted: run /hooks in Codex",
 			},
 		},
 		hooks: hookFormat{events: claudeEvents, maxTokens: 2500},
@@ -97,9 +84,8 @@ var All = []Agent{
 				files:  []string{"$COPILOT_HOME|.copilot/mcp-config.json"},
 			},
 			Hooks: {
-				syntax: jsonHooks{events: startEvent, agent: "copilot", timeout: 5, flat: true},
-				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
-				note:   "Copilot CLI takes memory at the start of a session only, not for each prompt",
+				syntax: jsonHooks{timeout: 5, flat: true}, files: []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
+				note: "Copilot CLI takes memory at the start of a session only, not for each prompt",
 			},
 		},
 		hooks: hookFormat{events: startEvent, member: "additionalContext"},
@@ -109,14 +95,10 @@ var All = []Agent{
 		// skillsaw, rule cursor-hooks-valid. beforeSubmitPrompt can block, and add nothing.
 		Name: "cursor", Title: "Cursor", program: "cursor", dirs: []string{".cursor"},
 		parts: map[Component]part{
-			MCP: {
-				syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
-				files:  []string{".cursor/mcp.json"},
-			},
+			MCP: {syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"}, files: []string{".cursor/mcp.json"}},
 			Hooks: {
-				syntax: jsonHooks{events: cursorEvents, agent: "cursor", timeout: 5, flat: true},
-				files:  []string{".cursor/hooks.json"},
-				note:   "Cursor takes memory at the start of a session only, not for each prompt",
+				syntax: jsonHooks{timeout: 5, flat: true}, files: []string{".cursor/hooks.json"},
+				note: "Cursor takes memory at the start of a session only, not for each prompt",
 			},
 		},
 		hooks: hookFormat{events: cursorEvents, member: "additional_context"},
@@ -131,10 +113,7 @@ var All = []Agent{
 				files:  []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"},
 				note:   "Gemini CLI starts servers in trusted directories only",
 			},
-			Hooks: {
-				syntax: jsonHooks{events: geminiEvents, agent: "gemini", timeout: 5000},
-				files:  []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"},
-			},
+			Hooks: {syntax: jsonHooks{timeout: 5000}, files: []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"}},
 		},
 		hooks: hookFormat{events: geminiEvents},
 	},
@@ -143,9 +122,9 @@ var All = []Agent{
 		// on_session_start prints is ignored.
 		Name: "hermes", Title: "Hermes Agent", program: "hermes", dirs: []string{"$HERMES_HOME|.hermes"},
 		parts: map[Component]part{
-			MCP: {syntax: yamlServers("mcp_servers"), files: []string{"$HERMES_HOME|.hermes/config.yaml"}},
+			MCP: {syntax: yamlServers, files: []string{"$HERMES_HOME|.hermes/config.yaml"}},
 			Hooks: {
-				syntax: yamlHooks("hermes", hermesEvents), files: []string{"$HERMES_HOME|.hermes/config.yaml"},
+				syntax: yamlHooks, files: []string{"$HERMES_HOME|.hermes/config.yaml"},
 				note: "Hermes Agent requires your consent before it runs the hook for the first time",
 			},
 		},
@@ -156,14 +135,8 @@ var All = []Agent{
 		// hooks and mcp. Plain text is added to the conversation; the time limit is in seconds.
 		Name: "kimi", Title: "Kimi CLI", program: "kimi", dirs: []string{"$KIMI_CODE_HOME|.kimi-code", ".kimi"},
 		parts: map[Component]part{
-			MCP: {
-				syntax: jsonServers{path: []string{"mcpServers"}},
-				files:  []string{"$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"},
-			},
-			Hooks: {
-				syntax: tomlHooks("kimi", kimiEvents),
-				files:  []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"},
-			},
+			MCP:   servers("$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"),
+			Hooks: {syntax: tomlHooks, files: []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"}},
 		},
 		hooks: hookFormat{events: kimiEvents, plain: true},
 	},
@@ -190,31 +163,20 @@ var All = []Agent{
 		// transcripts is not documented.
 		Name: "qwen", Title: "Qwen Code", program: "qwen", dirs: []string{".qwen"},
 		parts: map[Component]part{
-			MCP: {
-				syntax: jsonServers{path: []string{"mcpServers"}},
-				files:  []string{".qwen/settings.json"},
-			},
-			Hooks: {
-				syntax: jsonHooks{events: qwenEvents, agent: "qwen", timeout: 5000},
-				files:  []string{".qwen/settings.json"},
-			},
+			MCP:   servers(".qwen/settings.json"),
+			Hooks: {syntax: jsonHooks{timeout: 5000}, files: []string{".qwen/settings.json"}},
 		},
 		hooks: hookFormat{events: qwenEvents},
 	},
 	{
 		// agentskills.io (2026-08).
 		Name: "skill", Title: "The directory of skills", dirs: []string{".agents/skills/memwatchd"},
-		parts: map[Component]part{Hooks: {
-			syntax: skillFile{},
-			files:  []string{".agents/skills/memwatchd/SKILL.md"},
-		}},
+		parts: map[Component]part{Hooks: {syntax: skillFile{}, files: []string{".agents/skills/memwatchd/SKILL.md"}}},
 	},
 	{
 		// docs.windsurf.com, windsurf/cascade/mcp (2026-08).
 		Name: "windsurf", Title: "Windsurf", program: "windsurf", dirs: []string{".codeium/windsurf"},
-		parts: map[Component]part{MCP: {
-			syntax: jsonServers{path: []string{"mcpServers"}}, files: []string{".codeium/windsurf/mcp_config.json"},
-		}},
+		parts: map[Component]part{MCP: servers(".codeium/windsurf/mcp_config.json")},
 	},
 	{
 		// zed.dev/docs/ai/mcp (2026-10).
@@ -224,6 +186,11 @@ var All = []Agent{
 			files:  []string{"$XDG_CONFIG_HOME|.config/zed/settings.json"},
 		}},
 	},
+}
+
+// servers returns the most frequent form of servers.
+func servers(files ...string) part {
+	return part{syntax: jsonServers{path: []string{"mcpServers"}}, files: files}
 }
 
 // Names of events by the hook command of memwatchd.
