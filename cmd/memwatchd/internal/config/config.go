@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
@@ -86,7 +87,6 @@ type Config struct {
 	History struct {
 		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, no versions are kept of files that other programs change, and those that were kept are deleted"`
 		Keep    time.Duration `yaml:"keep" default:"30d" min:"1h" doc:"Time for which versions of files that other programs changed are kept"`
-		Size    size          `yaml:"size" default:"256MiB" min:"1MiB" doc:"Maximum disk space for these versions; the oldest are deleted first"`
 	} `yaml:"history"`
 
 	Identity struct {
@@ -204,30 +204,9 @@ const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 // Finish computes derived values, such as absolute paths and the location, and
 // checks the constraints that tags cannot express. It returns an error for the
 // first invalid key.
-func (c *Config) Finish() error {
+func (c *Config) Finish() (err error) {
 	if !isName(c.Name) {
 		return fmt.Errorf("name: %q may contain letters, digits, dots, dashes and underscores only", c.Name)
-	}
-	if err := memory.ValidSubject(c.Memory.Owner); err != nil {
-		return fmt.Errorf("memory.owner: %w", err)
-	}
-	if c.Memory.Daily != "." && !fs.ValidPath(c.Memory.Daily) {
-		return fmt.Errorf("memory.daily: %q is not a path below the memory directory", c.Memory.Daily)
-	}
-	if c.Memory.Host != "" {
-		if err := memory.ValidHost(c.Memory.Host); err != nil {
-			return fmt.Errorf("memory.host: %w", err)
-		}
-	}
-	for _, dir := range c.Memory.Users {
-		if err := memory.ReservedUser(dir); err != nil {
-			return fmt.Errorf("memory.users: %w", err)
-		}
-	}
-	var err error
-	c.Location, err = time.LoadLocation(c.Memory.Timezone)
-	if err != nil {
-		return fmt.Errorf("memory.timezone: %w", err)
 	}
 	if c.Index.Dir == "" {
 		c.Index.Dir = filepath.Join(xdg.CacheHome, "memwatchd", c.Name)
@@ -236,54 +215,73 @@ func (c *Config) Finish() error {
 		}
 	}
 	c.State.Dir = cmp.Or(c.State.Dir, filepath.Join(xdg.StateHome, "memwatchd", c.Name))
-	if err := finishPath("memory.dir", &c.Memory.Dir); err != nil {
-		return err
-	}
-	if err := cmp.Or(c.finishOutside("index.dir", &c.Index.Dir), c.finishOutside("state.dir", &c.State.Dir)); err != nil {
-		return err
-	}
-	if sameDir(c.Index.Dir, c.State.Dir) {
-		return fmt.Errorf("index.dir: %s is also state.dir: set another directory", c.Index.Dir)
-	}
-	c.finishRoots()
-	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule, c.Location)
-	if err != nil {
-		return fmt.Errorf("compactor.schedule: %w", err)
-	}
-	for i := range c.Projects {
-		if err := c.Projects[i].finish(); err != nil {
-			return fmt.Errorf("projects: %w", err)
-		}
-	}
-	for _, l := range c.Compactor.Limits {
-		if !doublestar.ValidatePattern(l.Path) || l.Path == "" {
-			return fmt.Errorf("compactor.limits: %q is not a path pattern", l.Path)
-		}
-	}
-	if c.Archive.After != 0 && c.Archive.After < 48*time.Hour {
-		return fmt.Errorf("archive.after: %s is less than 48h; days still in use would be archived",
-			c.Archive.After)
-	}
-	if err := cmp.Or(c.finishLLM(), c.finishEmbed(), c.finishTopic(), c.finishShare()); err != nil {
-		return err
-	}
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name), Mode: "0600"}}
 	}
-	named := map[string]string{}
-	for i := range c.IPC.Listeners {
-		l := &c.IPC.Listeners[i]
-		if err := l.completeListener(); err != nil {
-			return fmt.Errorf("ipc.listeners: %w", err)
+	if err := eachPath(reflect.ValueOf(c).Elem(), AbsolutePath); err != nil {
+		return err
+	}
+	c.Location, err = time.LoadLocation(c.Memory.Timezone)
+	if err != nil {
+		return withKey("memory.timezone", err)
+	}
+	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule, c.Location)
+	if err != nil {
+		return withKey("compactor.schedule", err)
+	}
+	c.finishRoots()
+	return cmp.Or(c.checkMemory(), c.checkDirs(),
+		checkEach("projects", len(c.Projects), func(i int) error { return c.Projects[i].finish() }),
+		checkEach("compactor.limits", len(c.Compactor.Limits), func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
+		c.finishLLM(), c.finishEmbed(), c.finishTopic(), c.finishShare(),
+		checkEach("ipc.listeners", len(c.IPC.Listeners), func(i int) error { return c.checkListener(i) }))
+}
+
+// checkMemory checks keys of the section memory, and the age of archived files.
+func (c *Config) checkMemory() error {
+	switch m := c.Memory; {
+	case m.Daily != "." && !fs.ValidPath(m.Daily):
+		return fmt.Errorf("memory.daily: %q is not a path below the memory directory", m.Daily)
+	case m.Host != "" && memory.ValidHost(m.Host) != nil:
+		return withKey("memory.host", memory.ValidHost(m.Host))
+	case c.Archive.After != 0 && c.Archive.After < 48*time.Hour:
+		return fmt.Errorf("archive.after: %s is less than 48h; days still in use would be archived", c.Archive.After)
+	}
+	return cmp.Or(withKey("memory.owner", memory.ValidSubject(c.Memory.Owner)),
+		checkEach("memory.users", len(c.Memory.Users), func(i int) error { return memory.ReservedUser(c.Memory.Users[i]) }))
+}
+
+// checkDirs returns an error if the index and the state would be in the same directory or
+// in that of the memory.
+func (c *Config) checkDirs() error {
+	if sameDir(c.Index.Dir, c.State.Dir) {
+		return fmt.Errorf("index.dir: %s is also state.dir: set another directory", c.Index.Dir)
+	}
+	return cmp.Or(c.checkOutside("index.dir", c.Index.Dir), c.checkOutside("state.dir", c.State.Dir))
+}
+
+// withKey adds a key to an error about its value.
+func withKey(key string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", key, err)
+	}
+	return err
+}
+
+// checkEach returns the first error of check for an index below n, with the key of the list.
+func checkEach(key string, n int, check func(i int) error) error {
+	for i := range n {
+		if err := check(i); err != nil {
+			return withKey(key, err)
 		}
-		if !l.hasFixedScope() {
-			continue
-		}
-		if other := named[l.name()]; other != "" {
-			return fmt.Errorf("ipc.listeners: %s and %s have the same name %q, which identifies the author of a text; "+
-				"rename one of the sockets", other, cmp.Or(l.Path, l.Address), l.name())
-		}
-		named[l.name()] = cmp.Or(l.Path, l.Address)
+	}
+	return nil
+}
+
+// checkPattern returns an error for a text that is no pattern of paths.
+func checkPattern(pattern string) error {
+	if pattern == "" || !doublestar.ValidatePattern(pattern) {
+		return fmt.Errorf("%q is not a path pattern", pattern)
 	}
 	return nil
 }

@@ -48,7 +48,9 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		if err := c.ReadYAML(path, text); err != nil {
 			return nil, err
 		}
-		resolvePaths(reflect.ValueOf(c).Elem(), filepath.Dir(path))
+		_ = eachPath(reflect.ValueOf(c).Elem(), func(p string) (string, error) { // no error
+			return resolvePath(filepath.Dir(path), p), nil
+		})
 	case flags.File != "" || !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("configuration: %w", err)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -52,53 +53,43 @@ func (l *Listener) name() string {
 	return strings.TrimSuffix(filepath.Base(cmp.Or(l.Path, l.Address)), ".sock")
 }
 
-func (l *Listener) completeListener() (err error) {
-	if (l.Path == "") == (l.Address == "") {
-		return fmt.Errorf("set either path or address")
-	}
-	if l.Path != "" {
-		l.Path, err = AbsolutePath(l.Path)
-		if err != nil {
-			return err
-		}
-	}
-	if l.Address != "" && l.TokenFile == "" {
+// checkListener checks a listener. Those with a fixed scope need different names.
+func (c *Config) checkListener(i int) error {
+	l := &c.IPC.Listeners[i]
+	_, badMode := strconv.ParseUint(l.Mode, 8, 9)
+	switch {
+	case (l.Path == "") == (l.Address == ""):
+		return errors.New("set either path or address")
+	case l.Address != "" && l.TokenFile == "":
 		return fmt.Errorf("%s: a TCP listener needs a token_file", l.Address)
-	}
-	if _, err := strconv.ParseUint(l.Mode, 8, 9); err != nil {
+	case badMode != nil:
 		return fmt.Errorf("mode: %q is not a file mode such as 0660", l.Mode)
-	}
-	if l.Subject != "" {
-		if err := memory.ValidSubject(l.Subject); err != nil {
-			return fmt.Errorf("subject: %w", err)
-		}
+	case l.Subject != "" && memory.ValidSubject(l.Subject) != nil:
+		return withKey("subject", memory.ValidSubject(l.Subject))
 	}
 	var names []string
 	for _, op := range api.Operations {
 		names = append(names, op.Name)
 	}
-	for _, op := range l.Operations {
-		if err := CheckOneOf(op, names); err != nil {
-			return fmt.Errorf("operations: %w", err)
+	for _, other := range c.IPC.Listeners[:i] {
+		if l.hasFixedScope() && other.hasFixedScope() && other.name() == l.name() {
+			return fmt.Errorf("%s and %s have the same name %q, which identifies the author of a text; rename one of the sockets",
+				cmp.Or(other.Path, other.Address), cmp.Or(l.Path, l.Address), l.name())
 		}
 	}
-	return nil
+	return checkEach("operations", len(l.Operations), func(i int) error { return CheckOneOf(l.Operations[i], names) })
 }
 
 // Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
 // The error is that of reading the token.
 func (l *Listener) Endpoint() (ipc.Endpoint, error) {
-	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // finish has checked it
+	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // checkListener has checked it
 	e := ipc.Endpoint{
 		Path: l.Path, Mode: fs.FileMode(mode), Group: l.Group, AllowUIDs: l.AllowUIDs,
 		Address: l.Address, Rate: l.Rate,
 	}
 	if l.TokenFile != "" {
-		path, err := AbsolutePath(l.TokenFile)
-		if err != nil {
-			return ipc.Endpoint{}, err
-		}
-		token, err := os.ReadFile(path)
+		token, err := os.ReadFile(l.TokenFile)
 		if err != nil {
 			return ipc.Endpoint{}, fmt.Errorf("token of %s: %w", l.Address, err)
 		}

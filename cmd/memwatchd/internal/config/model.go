@@ -15,18 +15,18 @@ import (
 // finishLLM checks the keys of the language model, if one is configured.
 func (c *Config) finishLLM() error {
 	l := &c.LLM
-	return finishService("llm", &l.Endpoint, l.Model, &l.KeyFile, l.Private)
+	return finishService("llm", &l.Endpoint, l.Model, l.Private)
 }
 
 // finishEmbed checks the keys of the embeddings endpoint, if one is configured.
 func (c *Config) finishEmbed() error {
 	e := &c.Embed
-	return finishService("embed", &e.Endpoint, e.Model, &e.KeyFile, e.Private)
+	return finishService("embed", &e.Endpoint, e.Model, e.Private)
 }
 
 // finishService checks the keys of a section that configure a service with a model,
 // if there is an endpoint.
-func finishService(section string, endpoint *string, model string, keyFile *string, private bool) error {
+func finishService(section string, endpoint *string, model string, private bool) error {
 	if *endpoint == "" {
 		return nil
 	}
@@ -39,7 +39,7 @@ func finishService(section string, endpoint *string, model string, keyFile *stri
 	case private && IsExposed(u):
 		return fmt.Errorf("%s.private: private text requires https for a remote endpoint", section)
 	}
-	return finishPath(section+".key_file", keyFile)
+	return nil
 }
 
 // finishURL checks the URL of a service, and removes slashes at its end. The errors
@@ -129,5 +129,5 @@ func (c *Config) finishTopic() error {
 	case IsExposed(u): // the token, too
 		return fmt.Errorf("capture.ntfy.server: %s: use https, or http for a server on this machine", n.Server)
 	}
-	return finishPath("capture.ntfy.token_file", &n.TokenFile)
+	return nil
 }

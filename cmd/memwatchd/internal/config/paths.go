@@ -8,53 +8,48 @@ import (
 	"strings"
 )
 
-// resolvePaths makes the relative paths in the file of a configuration relative to dir,
-// the directory of the file. The paths are the strings with the tag path.
-func resolvePaths(v reflect.Value, dir string) {
+// eachPath replaces the paths of a configuration that are set by the results of f. The
+// paths are the strings with the tag path.
+func eachPath(v reflect.Value, f func(path string) (string, error)) error {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Field(i); v.Type().Field(i).Tag.Get("path") != "" {
-				f.SetString(resolvePath(dir, f.String()))
-			} else {
-				resolvePaths(f, dir)
+			field := v.Field(i)
+			if v.Type().Field(i).Tag.Get("path") == "" {
+				if err := eachPath(field, f); err != nil {
+					return err
+				}
+			} else if field.String() != "" {
+				path, err := f(field.String())
+				if err != nil {
+					return fmt.Errorf("%s: %w", field.String(), err)
+				}
+				field.SetString(path)
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			resolvePaths(v.Index(i), dir)
+			if err := eachPath(v.Index(i), f); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// resolvePath returns a path that is not empty relative to dir.
+// resolvePath returns a path relative to dir.
 func resolvePath(dir, path string) string {
-	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~/") {
+	if filepath.IsAbs(path) || strings.HasPrefix(path, "~/") {
 		return path
 	}
 	return filepath.Join(dir, path)
 }
 
-// finishPath makes the path of a key absolute, unless it is empty.
-func finishPath(key string, path *string) (err error) {
-	if *path == "" {
-		return nil
-	}
-	*path, err = AbsolutePath(*path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return nil
-}
-
-// finishOutside is finishPath for a path that must not be in the memory directory.
-func (c *Config) finishOutside(key string, path *string) error {
-	if err := finishPath(key, path); err != nil {
-		return err
-	}
-	if *path != "" && IsWithin(*path, c.Memory.Dir) {
+// checkOutside returns an error if the path of a key is in the memory directory.
+func (c *Config) checkOutside(key, path string) error {
+	if path != "" && IsWithin(path, c.Memory.Dir) {
 		return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: move it out",
-			key, *path)
+			key, path)
 	}
 	return nil
 }

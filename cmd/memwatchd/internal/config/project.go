@@ -18,21 +18,16 @@ type projectConfig struct {
 	Path string `yaml:"path" doc:"Pattern of files that belong to the project, too, such as notes/shop/**"`
 }
 
-func (p *projectConfig) finish() (err error) {
-	if p.Dir == "" {
-		return errors.New("dir is missing")
-	}
-	p.Dir, err = AbsolutePath(p.Dir)
-	if err != nil {
-		return err
-	}
+func (p *projectConfig) finish() error {
 	name := cmp.Or(p.Name, filepath.Base(p.Dir))
 	p.Name = projectName(name)
 	switch {
+	case p.Dir == "":
+		return errors.New("dir is missing")
 	case p.Name == "":
 		return fmt.Errorf("%q has no letter: set name", name)
-	case !doublestar.ValidatePattern(p.Path):
-		return fmt.Errorf("%q is not a path pattern", p.Path)
+	case p.Path != "":
+		return checkPattern(p.Path)
 	}
 	return nil
 }

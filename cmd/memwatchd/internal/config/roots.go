@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -53,27 +52,20 @@ func (c *Config) finishRoots() {
 	}
 }
 
-func (r *Root) finish(owner string) (err error) {
+func (r *Root) finish(owner string) error {
 	r.Kind, r.Owner, r.Weight = cmp.Or(r.Kind, "plain"), cmp.Or(r.Owner, owner), cmp.Or(r.Weight, 1)
 	if len(r.Include) == 0 {
 		r.Include = kindPatterns[r.Kind]
 	}
-	if err := memory.ValidRoot(r.Name); err != nil {
-		return fmt.Errorf("name: %w", err)
-	}
-	if err := memory.ValidSubject(r.Owner); err != nil {
-		return fmt.Errorf("owner: %w", err)
-	}
-	for _, pattern := range slices.Concat(r.Include, r.Exclude) {
-		if !doublestar.ValidatePattern(pattern) || pattern == "" {
-			return fmt.Errorf("%q is not a path pattern", pattern)
-		}
-	}
 	if r.Path == "" {
 		return errors.New("path is missing")
 	}
-	r.Path, err = AbsolutePath(r.Path)
-	return err
+	for _, pattern := range slices.Concat(r.Include, r.Exclude) {
+		if err := checkPattern(pattern); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(withKey("name", memory.ValidRoot(r.Name)), withKey("owner", memory.ValidSubject(r.Owner)))
 }
 
 // layout returns the rules for reading the files of the root.

@@ -3,9 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/memwatchd/memwatchd/internal/weaviate"
 	"github.com/memwatchd/memwatchd/memory"
@@ -24,19 +21,9 @@ func (c *Config) finishShare() error {
 	if s.Private && IsExposed(u) {
 		return errors.New("share.private: private entries require https for a remote store")
 	}
-	if err := weaviate.CheckPrefix(s.Weaviate.Prefix); err != nil {
-		return fmt.Errorf("share.weaviate.prefix: %w", err)
-	}
-	for _, pattern := range s.Publish {
-		if pattern == "" || !doublestar.ValidatePattern(pattern) {
-			return fmt.Errorf("share.publish: %q is not a path pattern", pattern)
-		}
-	}
-	for _, host := range s.Trust {
-		if err := memory.ValidHost(host); err != nil {
-			return fmt.Errorf("share.trust: %w", err)
-		}
-	}
-	return cmp.Or(c.finishOutside("share.weaviate.key_file", &s.Weaviate.KeyFile),
-		c.finishOutside("share.weaviate.ca_file", &s.Weaviate.CAFile))
+	return cmp.Or(withKey("share.weaviate.prefix", weaviate.CheckPrefix(s.Weaviate.Prefix)),
+		checkEach("share.publish", len(s.Publish), func(i int) error { return checkPattern(s.Publish[i]) }),
+		checkEach("share.trust", len(s.Trust), func(i int) error { return memory.ValidHost(s.Trust[i]) }),
+		c.checkOutside("share.weaviate.key_file", s.Weaviate.KeyFile),
+		c.checkOutside("share.weaviate.ca_file", s.Weaviate.CAFile))
 }
