@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ForgetRequest requests, in two steps, the permanent removal of entries.
@@ -38,7 +39,7 @@ type ForgetAnswer struct {
 type Occurrence struct {
 	Number     int      `json:"number,omitempty"` // in the list, of an occurrence with an id
 	ID         string   `json:"id,omitempty"`     // for removal; an occurrence without id must be edited by hand
-	What       string   `json:"what"`             // entry, summary, frontmatter, heading, hidden, or path
+	What       string   `json:"what"`             // entry, summary, version, frontmatter, heading, hidden, or path
 	Path       string   `json:"path"`
 	Line       int      `json:"line,omitempty"`
 	EndLine    int      `json:"end_line,omitempty"`
@@ -48,6 +49,9 @@ type Occurrence struct {
 	Text       string   `json:"text"`
 	Highlights [][2]int `json:"highlights,omitempty"` // start and end of each match in the text, in characters
 	Untrusted  bool     `json:"untrusted,omitempty"`  // written by others than the subject
+
+	// Time is that of the change that replaced an earlier version of the file.
+	Time time.Time `json:"time,omitzero"`
 }
 
 // Marked returns the text with each match in guillemets.
@@ -138,11 +142,14 @@ func (o *Occurrence) render(t *Text) {
 		what = "cannot be removed from here: edit the file (" + what + ")"
 	case what == "entry":
 		what = ""
+	case what == "version":
+		what = "in an earlier version, " + t.formatDay(o.Time)
 	}
-	t.add(Line{Head: TextIf(o.ID != "", fmt.Sprintf("%d.", o.Number)), Path: o.Path, Line: o.Line, Untrusted: o.Untrusted,
+	untrusted := o.Untrusted || o.What == "version" && t.Audience == Models // its authors are not known
+	t.add(Line{Head: TextIf(o.ID != "", fmt.Sprintf("%d.", o.Number)), Path: o.Path, Line: o.Line, Untrusted: untrusted,
 		Notes: []string{what, TextIf(o.Writer == WrittenElsewhere, "not written by memwatchd"),
 			TextIf(t.Audience == Models, "id ") + TextIf(t.Audience != People, o.ID)}})
-	text := Line{Form: Body, Depth: 2, Text: o.Marked(), Untrusted: o.Untrusted}
+	text := Line{Form: Body, Depth: 2, Text: o.Marked(), Untrusted: untrusted}
 	for i, h := range o.Highlights { // with the guillemets, which show the matches without colors
 		text.Matches = append(text.Matches, [2]int{h[0] + 2*i, h[1] + 2*i + 2})
 	}

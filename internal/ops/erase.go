@@ -181,6 +181,9 @@ func (l *forgetList) chooseOccurrences(ids []string) (chosen []occurrence, err e
 func (m adminOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence) error {
 	var now []occurrence
 	for i, t := range chosen {
+		if t.What == earlierVersion {
+			continue
+		}
 		if i == 0 || chosen[i-1].Path != t.Path {
 			now = nil
 			if doc, err := m.loadFile(c, t.Path); err == nil {
@@ -213,6 +216,7 @@ func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, cho
 		})
 		copies = append(copies, changed...)
 		switch {
+		case entries[0].What == earlierVersion: // the file has nothing to remove
 		case !copied:
 			if err != nil {
 				failed = append(failed, api.Refused{ID: path,

@@ -6,13 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
@@ -71,6 +74,7 @@ func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 		return nil, err
 	}
 	traces := m.findOccurrences(c, phrase)
+	traces = append(traces, m.findEarlier(c, phrase, traces)...)
 	addOccurrences(answer, phrase, traces)
 	answer.Token = m.forgetLists.storeList(c, fmt.Sprint(match, r.Case), forgetList{match: phrase, occurrences: traces})
 	answer.Beyond = outOfReach
@@ -78,10 +82,13 @@ func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 }
 
 // waitAllIndexed waits until every file has been read and indexed, because an unread
-// file may contain the text.
+// file may contain the text, and records the changes of other programs.
 func (m adminOps) waitAllIndexed(ctx context.Context, c *Call) error {
 	if err := m.syncIndex(ctx, c); err != nil {
 		return err
+	}
+	if m.RecordHistory != nil {
+		m.RecordHistory("")
 	}
 	if !c.synced {
 		return api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
@@ -175,6 +182,64 @@ func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
 		}
 	}
 	return traces
+}
+
+// earlierVersion is the kind of an occurrence that is in no file any more.
+const earlierVersion = "version"
+
+// findEarlier returns, for the owner, the newest earlier version of each file that contains a
+// text in other lines than those that can be removed from the files. A file from which text can be
+// removed is left out, because its versions lose the text as well. The removal reports unreadable
+// versions.
+func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) []occurrence {
+	if !c.FullAccess || m.Writer == nil {
+		return nil
+	}
+	removable, has := map[string]bool{}, map[string]bool{} // paths, and normalized lines
+	addLines := func(text string) {
+		for line := range strings.Lines(text) {
+			has[normalizeLine(line)] = true
+		}
+	}
+	for _, t := range present {
+		if t.ID != "" {
+			removable[t.Path] = true
+			addLines(t.source)
+		}
+	}
+	newest := map[string]occurrence{} // by path
+	concerns, find := m.journalled(c, newTextMatcher(&forgetList{match: match}, nil))
+	_ = m.Writer.Journal.EachVersion(concerns, func(r journal.Record, digest string, content []byte) {
+		path := r.FilePath()
+		if removable[path] || !match.MayBeIn(string(content)) {
+			return
+		}
+		if _, known := newest[path]; !known {
+			file, _ := m.Writer.Vault.Read(path) // a missing file has no lines
+			addLines(string(file.Data))
+		}
+		lines, shown := strings.Split(string(content), "\n"), strings.Split(string(secrets.Mask(content)), "\n")
+		for _, found := range find(r, content) {
+			from, to := found[0]-1, min(found[1], len(lines))
+			if source := strings.Join(lines[from:to], "\n"); slices.ContainsFunc(lines[from:to],
+				func(line string) bool { return !has[normalizeLine(line)] }) {
+				newest[path] = occurrence{Occurrence: api.Occurrence{ID: path + "@" + r.ID, What: earlierVersion, Path: path,
+					Kind: m.Layout.Place(path).Kind.String(), Time: r.Time, Text: strings.Join(shown[from:to], "\n")},
+					entry: "@" + r.ID, digest: digest, source: source}
+				break
+			}
+		}
+	})
+	list := slices.SortedFunc(maps.Values(newest), func(a, b occurrence) int { return strings.Compare(a.Path, b.Path) })
+	for i, t := range list {
+		for _, r := range m.Writer.Journal.ListAll(time.Time{}, t.Path, 0) {
+			if r.Before == t.digest && r.FilePath() == t.Path { // as `history` names the version
+				list[i].ID, list[i].Time = t.Path+"@"+r.ID, r.Time
+				break
+			}
+		}
+	}
+	return list
 }
 
 // mayContain reports whether a file may contain a text. It reads the file instead of the index,

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,11 +177,61 @@ func TestForgetJournal(t *testing.T) {
 				}})
 			checkError(t, err)
 			a, err := d.forget(t, as(test.who, "private"), "tea of bob", -1)
-			if err != nil || len(a.Removed) != 1 || d.journalContains(t, "private plan") != test.held {
+			if err != nil || len(a.Removed) == 0 || d.journalContains(t, "private plan") != test.held {
 				t.Errorf("%+v, %v; in the journal %t", a, err, !test.held)
 			}
 		})
 	}
+}
+
+// TestForgetEarlier checks that the owner, and no other caller, can list and remove a text that
+// only earlier versions of files have, and that a list has no version whose lines a file has.
+func TestForgetEarlier(t *testing.T) {
+	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
+	d := newDisk(t, map[string]string{"MEMORY.md": "- tea\n- the code is quark " + key + "\n- cups\n", "gone.md": "- quark\n  and quark\n",
+		"kept.md": "<!-- quark -->\n\n- x\n", "both.md": "- old quark\n- new quark\n"})
+	for path, text := range map[string]string{"MEMORY.md": "- tea\n- cups\n", "gone.md": "", "kept.md": "<!-- quark -->\n", "both.md": "- new quark\n"} {
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true,
+			Edit: func(*vault.File) ([]byte, error) {
+				if text == "" {
+					return nil, vault.ErrRemove
+				}
+				return []byte(text), nil
+			}})
+		checkError(t, err)
+	}
+	checkError(t, d.Sync(t.Context()))
+	if ids, _ := d.list(t, as("bob", "private"), "quark"); len(ids) > 0 {
+		t.Errorf("bob gets %q", ids)
+	}
+	if ids, _ := d.list(t, owner, key); len(ids) != 1 {
+		t.Errorf("the credential is in %q", ids)
+	}
+	a, err := do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{Match: "quark"})
+	checkError(t, err)
+	var list, ids []string
+	for _, e := range a.Entries {
+		list = append(list, e.Path+" "+e.What+" "+e.Marked())
+		if e.ID != "" && e.What == "version" {
+			ids = append(ids, e.ID)
+			path, id, _ := cutVersion(e.ID)
+			if r, err := d.memory.Writer.Journal.Get(id); err != nil || r.Path != path || r.Before == "" || !r.Time.Equal(e.Time) {
+				t.Errorf("%+v: %+v, %v", e, r, err)
+			}
+		}
+	}
+	if got, want := strings.Join(list, "\n"), `both.md entry - new «quark»
+kept.md hidden <!-- «quark» -->
+MEMORY.md version - the code is «quark» `+string(secrets.Mask([]byte(key)))+`
+gone.md version - «quark»`; got != want {
+		t.Errorf("got %s", got)
+	}
+	if a, err = do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{IDs: ids, Token: a.Token}); err != nil ||
+		!slices.Equal(a.Removed, ids) || len(a.Failed) > 0 || a.Problem != "" || d.journalContains(t, "quark") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- tea\n- cups\n")
+	d.want(t, "both.md", "- new quark\n")
 }
 
 // TestForgetInterrupted checks that the journal loses the text before the files do, that

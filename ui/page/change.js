@@ -130,7 +130,8 @@ export async function forget(text, at, done) {
   const boxes = plan.entries.map((o) => checkbox({ value: o.id, disabled: !o.id, checked: o.id && o.path === at.path && o.line <= at.line && at.line <= (o.end_line || o.line) }));
   const content = [h("p", "The text is removed from its files, the archive, the journal and the index. This cannot be undone."),
     h("ul.plain", plan.entries.map((o, i) => h("li", h("label.task", boxes[i], h("div", place(o), " ",
-      !o.id && "edit this file by hand ", o.writer === "other" && small("not written by memwatchd"), h("p.text", o.text)))))),
+      !o.id && "edit this file by hand ", o.writer === "other" && small("not written by memwatchd"),
+      o.what === "version" && small("in an earlier version"), h("p.text", o.text)))))),
     andMore(plan.total, plan.entries.length), quiet(plan.beyond)];
   if (!await confirm(`Forget: ${plural(plan.total, "place")} with this text`, content, plan.total > 0 && "Forget the selected", "forget")) return;
   const ids = boxes.filter((b) => b.checked).map((b) => b.value);

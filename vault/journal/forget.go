@@ -29,15 +29,13 @@ type cut struct {
 	lines [][2]int // first and last lines, from 1
 }
 
-// Forget permanently removes the lines that find returns, as first and last lines from 1, from
-// the versions of the changes for which concerns returns true. Changes whose own text lost
-// lines are marked as forgotten and cannot be undone; all others can. An error lists the
-// changes that cannot be read or rewritten.
-func (j *Journal) Forget(concerns func(Record) bool, find func(r Record, text []byte) [][2]int) error {
+// EachVersion calls visit with the stored contents before and after the changes for which
+// concerns returns true, oldest first, and once for each path. Its error lists the changes
+// whose contents cannot be read.
+func (j *Journal) EachVersion(concerns func(Record) bool, visit func(r Record, digest string, content []byte)) error {
 	j.mu.Lock()
 	records := slices.Clone(j.records)
 	j.mu.Unlock()
-	cuts := map[string]cut{} // by the name of the version
 	var errs []error
 	type place struct{ path, digest string }
 	seen := map[place]bool{}
@@ -52,16 +50,28 @@ func (j *Journal) Forget(concerns func(Record) bool, find func(r Record, text []
 			seen[place{r.Path, digest}] = true
 			content, err := j.Version(digest)
 			if err == nil {
-				if lines := find(r, content); lines != nil {
-					name := versionName(digest)
-					cuts[name] = cut{Digest(content), append(cuts[name].lines, lines...)}
-				}
+				visit(r, digest, content)
 			} else if !errors.Is(err, ErrNoVersion) {
 				errs = append(errs, fmt.Errorf("journal %s: %w", r.ID, err))
 			}
 		}
 	}
-	return errors.Join(append(errs, j.cutVersions(cuts))...)
+	return errors.Join(errs...)
+}
+
+// Forget permanently removes the lines that find returns, as first and last lines from 1, from
+// the versions of the changes for which concerns returns true. Changes whose own text lost
+// lines are marked as forgotten and cannot be undone; all others can. An error lists the
+// changes that cannot be read or rewritten.
+func (j *Journal) Forget(concerns func(Record) bool, find func(r Record, text []byte) [][2]int) error {
+	cuts := map[string]cut{} // by the name of the version
+	err := j.EachVersion(concerns, func(r Record, digest string, content []byte) {
+		if lines := find(r, content); lines != nil {
+			name := versionName(digest)
+			cuts[name] = cut{Digest(content), append(cuts[name].lines, lines...)}
+		}
+	})
+	return errors.Join(err, j.cutVersions(cuts))
 }
 
 // cutVersions removes lines from versions, and marks the changes that wrote or removed them.

@@ -69,10 +69,7 @@ func (h *history) run(ctx context.Context) error {
 				return err
 			}
 		}
-		h.mu.Lock()
-		paths := slices.Sorted(maps.Keys(h.paths))
-		h.mu.Unlock()
-		for _, path := range paths {
+		for _, path := range h.changedPaths() {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -81,8 +78,20 @@ func (h *history) run(ctx context.Context) error {
 	}
 }
 
-// record records the present content of a file if it changed.
+func (h *history) changedPaths() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Sorted(maps.Keys(h.paths))
+}
+
+// record records the present content of a file if it changed, or of all if path is empty.
 func (h *history) record(path string) {
+	if path == "" {
+		for _, path := range h.changedPaths() {
+			h.record(path)
+		}
+		return
+	}
 	h.mu.Lock()
 	changed := h.paths[path]
 	delete(h.paths, path)
