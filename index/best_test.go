@@ -19,7 +19,7 @@ func TestBestAreTheFirst(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r, quoted := rand.New(rand.NewPCG(seed, 8)), rand.New(rand.NewPCG(seed, 9))
-			x := openTest(t, randomTree(t, r, 40))
+			x := openFiles(t, randomTree(r, 40), nil)
 			passed := 0
 			for range 80 {
 				view, q := randomView(t, r), randomQuery(r)
@@ -33,15 +33,9 @@ func TestBestAreTheFirst(t *testing.T) {
 					q.Weights = map[string]float64{"owner": 0.1 + 0.9*quoted.Float64(), "": 0.5}
 				}
 				q.Offset, q.Limit = 0, 100_000
-				all, err := x.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := x.mustSearch(t, view, q)
 				q.Offset, q.Limit = []int{0, 0, 2, 50}[r.IntN(4)], 1+r.IntN(4)
-				page, err := x.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := x.mustSearch(t, view, q)
 				want := all
 				want.Hits = all.Hits[min(q.Offset, len(all.Hits)):min(q.Offset+q.Limit, len(all.Hits))]
 				if diff := cmp.Diff(hitPaths(want), hitPaths(page)); diff != "" {
@@ -70,20 +64,14 @@ func TestBestAreTheFirst(t *testing.T) {
 // TestWeights checks that the weight of a partition is a factor of its scores.
 func TestWeights(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 8))
-	x := openTest(t, randomTree(t, r, 40))
+	x := openFiles(t, randomTree(r, 40), nil)
 	weighed := 0
 	for range 60 {
 		view, q := randomView(t, r), randomQuery(r)
 		q.Mode, q.Explain, q.Limit = []Mode{Relevance, Overlap}[r.IntN(2)], true, 100_000
-		plain, err := x.Search(t.Context(), view, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := x.mustSearch(t, view, q)
 		q.Weights = map[string]float64{"owner": 0.5, "acct:42": 0.25}
-		got, err := x.Search(t.Context(), view, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := x.mustSearch(t, view, q)
 		if got.Total != plain.Total || got.Files != plain.Files {
 			t.Errorf("%+v: %d entries instead of %d", q, got.Total, plain.Total)
 		}

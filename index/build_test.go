@@ -57,9 +57,7 @@ func TestTooManyTerms(t *testing.T) {
 			t.Errorf("block %d differs the second time", i)
 		}
 	}
-	if err := newTable().assignBlocks(f); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newTable().assignBlocks(f))
 	back, err := unmarshalFile(f.marshal())
 	if err != nil || !back.truncated {
 		t.Errorf("the record loses that the file is truncated: %v", err)
@@ -93,9 +91,7 @@ func TestReusedBlocks(t *testing.T) {
 		f, blocks := newBuilder().buildFile(doc, memory.Stamp{}, sha256.Sum256(text), before)
 		fresh, all := newBuilder().buildFile(doc, memory.Stamp{}, sha256.Sum256(text), nil)
 		reused += len(all) - len(blocks)
-		if err := table.assignBlocks(f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.assignBlocks(f))
 		for _, b := range blocks {
 			built[f.variants[b.variant].blocks[b.nth]] = b
 		}

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,10 +26,7 @@ func chatter(t *testing.T, names ...string) (messages []string) {
 // passing returns the best hits of a query with sufficient coverage.
 func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 	t.Helper()
-	res, err := x.Search(t.Context(), x.view, Query{Text: Unquoted(query), Limit: 32, Cover: true, AsOf: asOf})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := x.mustSearch(t, x.view, Query{Text: Unquoted(query), Limit: 32, Cover: true, AsOf: asOf})
 	hits := Covered(res.Hits, threshold)
 	return hits[:min(8, len(hits))]
 }
@@ -39,7 +35,7 @@ func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 // coverage, in any language and of any length. Chatter and texts with
 // accidentally equal words must not.
 func TestCover(t *testing.T) {
-	x := openTest(t, "testdata/cover")
+	x := openDir(t, "testdata/cover")
 	for query, want := range map[string]bool{
 		"which region is the billing database in?": true,
 		"计费数据库在哪个区域？":                              true,
@@ -66,7 +62,7 @@ func TestCover(t *testing.T) {
 // TestCoverOfFewEntries checks the same of a memory with few entries, all in
 // Chinese, and of one with a single entry.
 func TestCoverOfFewEntries(t *testing.T) {
-	x := openTest(t, "testdata/cover-zh")
+	x := openDir(t, "testdata/cover-zh")
 	for query, want := range map[string]bool{
 		"我什么时候入职的？":   true,
 		"面试":          true,
@@ -89,11 +85,7 @@ func TestCoverOfFewEntries(t *testing.T) {
 			t.Errorf("%q: %q covers %.2f", query, hits[0].Entry.Text, hits[0].Cover)
 		}
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte("- 入职日期是三月二日。 The billing database is slow.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x = openTest(t, dir)
+	x = openFiles(t, map[string]string{"a.md": "- 入职日期是三月二日。 The billing database is slow.\n"}, nil)
 	for query, want := range map[string]bool{
 		"我什么时候入职的？": true, "is the billing slow?": true, "护照什么时候过期？": false, "which region?": false,
 	} {
@@ -102,10 +94,7 @@ func TestCoverOfFewEntries(t *testing.T) {
 		}
 	}
 	text := "- The release is in May.\n- The release needs a tag.\n- Ann writes the notes of the release.\n"
-	if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x = openTest(t, dir)
+	x = openFiles(t, map[string]string{"a.md": text}, nil)
 	if len(passing(t, x, "When is the release?", x.now)) == 0 {
 		t.Error("three entries on a subject: nothing passes")
 	}
@@ -118,20 +107,8 @@ func TestCoverIsPrivate(t *testing.T) {
 	said := "- The login page is slow. <!-- visibility=public_ok -->\n- A slow train. <!-- visibility=public_ok -->\n"
 	secret := strings.Repeat("- The login page of the bank. <!-- visibility=private_only -->\n- More. <!-- visibility=private_only -->\n", 20)
 	covers := func(text string) (list []float64) {
-		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "memory"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{"2026-02-04.md": said, "2026-02-05.md": text} {
-			if err := os.WriteFile(filepath.Join(dir, "memory", name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		x := openTest(t, dir)
-		res, err := x.Search(t.Context(), public, Query{Text: "slow login page", Limit: 10, Cover: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := openFiles(t, map[string]string{"memory/2026-02-04.md": said, "memory/2026-02-05.md": text}, nil)
+		res := x.mustSearch(t, public, Query{Text: "slow login page", Limit: 10, Cover: true})
 		for _, h := range res.Hits {
 			list = append(list, h.Cover)
 		}

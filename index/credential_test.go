@@ -93,9 +93,7 @@ func TestNoCredentialOnDisk(t *testing.T) {
 		if findTerm(t, x, "medlar") == "" {
 			t.Errorf("%s: the dictionary is empty", when)
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.Close())
 		files := 0
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
@@ -121,17 +119,13 @@ func TestNoCredentialOnDisk(t *testing.T) {
 func findTerm(t *testing.T, x *Index, part string) string {
 	t.Helper()
 	l, err := openPostings(x.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.close()
 	for _, seg := range l.segments {
 		it := seg.terms.AutomatonIterator(nil, nil, nil)
 		for {
 			entry, err := it.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if entry == nil {
 				break
 			}

@@ -3,7 +3,6 @@ package index
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -17,8 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // Judged collections are not part of the project. If -eval names a directory of
@@ -118,22 +115,13 @@ func plainSets(t *testing.T, dir string) map[string]judgedSet {
 	t.Helper()
 	days := t.TempDir()
 	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	typo, prefix, day := judgedSet{docs: dir}, judgedSet{docs: dir}, judgedSet{docs: days}
-	paths := (&dirSource{root: dir}).paths(t)
-	slices.Sort(paths)
-	for i, path := range paths {
-		text, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, doc := range openDir(t, dir).documents() {
+		path, text := doc.Place.Path, doc.Source
 		at := time.Date(2020, 1, 1+i, 0, 0, 0, 0, time.UTC)
 		daily := at.Format(time.DateOnly)
-		if err := os.WriteFile(filepath.Join(days, daily+".md"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(days, daily+".md"), text, 0o600))
 		heading, ok := strings.CutPrefix(string(text), "# ")
 		heading, _, _ = strings.Cut(heading, "\n")
 		words := strings.Fields(heading)
@@ -175,15 +163,12 @@ func evalSet(t *testing.T, name string, sets []judgedSet) {
 	var entries, files quality
 	n := 0.0
 	for _, set := range sets {
-		x := openTest(t, set.docs)
+		x := openDir(t, set.docs)
 		for _, q := range set.questions {
 			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
 			query := Query{Text: q.Question, Limit: 10, AsOf: asOf, Typing: q.typing}
 			search := func() Result {
-				res, err := x.Search(t.Context(), x.view, query)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := x.mustSearch(t, x.view, query)
 				return res
 			}
 			if q.Gold != nil {
@@ -229,9 +214,7 @@ func readCollection(t *testing.T, dir string) (questions []question) {
 	}
 	for _, line := range readLines(t, filepath.Join(dir, "queries.jsonl")) {
 		var q struct{ Qid, Text string }
-		if err := json.Unmarshal([]byte(line), &q); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &q))
 		if gold := grades[q.Qid]; len(gold) > 0 {
 			questions = append(questions, question{Question: strings.ReplaceAll(q.Text, `"`, " "), grades: gold,
 				AsOf: time.Now().Format(time.DateOnly)})
@@ -267,9 +250,7 @@ func conversations(t *testing.T, dir string) map[string][]question {
 	byConv := make(map[string][]question)
 	for _, line := range readLines(t, filepath.Join(dir, "queries.jsonl")) {
 		var q question
-		if err := json.Unmarshal([]byte(line), &q); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &q))
 		if len(q.Gold) == 0 || !slices.ContainsFunc(strings.Split(*convOnly, ","), func(pattern string) bool {
 			ok, _ := filepath.Match(pattern, q.Conversation)
 			return ok
@@ -319,7 +300,7 @@ func TestEvalCover(t *testing.T) {
 		kinds := []string{"questions", "others' questions", "chatter"}
 		var queries, shown, entries, right, evidence [3]float64
 		for i, set := range sets {
-			x := openTest(t, set.docs)
+			x := openDir(t, set.docs)
 			measure := func(kind int, q question) {
 				asOf, _ := time.Parse(time.DateOnly, q.AsOf)
 				hits, n := passing(t, x, q.Question, asOf), 0.0
@@ -354,112 +335,16 @@ func TestEvalCover(t *testing.T) {
 	}
 }
 
-// A testIndex is an index of a directory, without a daemon.
-type testIndex struct {
-	*Index
-	*dirSource
-	view memory.View
-	now  time.Time
-}
-
-// A dirSource reads files of a directory that does not change.
-type dirSource struct {
-	root   string
-	layout *memory.Layout
-	docs   map[string]*memory.Document
-}
-
-func (s *dirSource) Stamp(path string) (memory.Stamp, error) {
-	info, err := os.Stat(filepath.Join(s.root, path))
-	if err != nil {
-		return memory.Stamp{}, err
-	}
-	return memory.Stamp{Size: info.Size(), MTime: info.ModTime().UnixNano()}, nil
-}
-
-func (s *dirSource) Load(path string) (*memory.Document, error) {
-	if d := s.docs[path]; d != nil {
-		return d, nil
-	}
-	b, err := os.ReadFile(filepath.Join(s.root, path))
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(filepath.Join(s.root, path))
-	if err != nil {
-		return nil, err
-	}
-	return s.layout.Parse(path, b, memory.Meta{ModTime: info.ModTime()}), nil
-}
-
-func (s *dirSource) paths(t testing.TB) (paths []string) {
-	t.Helper()
-	err := filepath.WalkDir(s.root, func(p string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && strings.HasSuffix(p, ".md") {
-			rel, _ := filepath.Rel(s.root, p)
-			paths = append(paths, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
-}
-
-// openTest indexes a directory and returns the complete index.
-func openTest(t testing.TB, root string) *testIndex {
-	t.Helper()
-	layout := memory.Layout{}
-	src := &dirSource{root: root, layout: &layout, docs: make(map[string]*memory.Document)}
-	x, err := Open(t.TempDir(), Options{Source: src, Texts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
-	for chunk := range slices.Chunk(src.paths(t), 500) {
-		var updates []Update
-		for _, p := range chunk {
-			doc, err := src.Load(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stamp, err := src.Stamp(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			src.docs[p] = doc
-			updates = append(updates, Update{Path: p, Doc: doc, Stamp: stamp})
-		}
-		if err := x.Apply(context.Background(), updates); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := x.Confirm(x.Status().Epoch); err != nil {
-		t.Fatal(err)
-	}
-	var dirs memory.Directories
-	view, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Private})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &testIndex{x, src, view, time.Now()}
-}
-
 func readLines(t testing.TB, name string) (lines []string) {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 1<<24)
 	for s.Scan() {
 		lines = append(lines, s.Text())
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Err())
 	return lines
 }

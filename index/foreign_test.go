@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // TestRank checks that documents outside an index have the hits, scores and order
@@ -20,24 +18,16 @@ func TestRank(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 11))
-		x := openTest(t, randomTree(t, r, 15))
+		x := openFiles(t, randomTree(r, 15), nil)
 		other := newFiles(t, map[string]string{"other.md": "- something else\n"})
-		var docs []*memory.Document
-		for _, p := range x.paths(t) {
-			docs = append(docs, x.docs[p])
-		}
+		docs := x.documents()
 		found := 0
 		for range 40 {
 			view, q := randomView(t, r), randomQuery(r)
 			q.Mode, q.Limit, q.Explain = Mode(r.IntN(3)), 1+r.IntN(20), true
-			want, err := x.Search(t.Context(), view, q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := x.mustSearch(t, view, q)
 			got, err := other.Rank(t.Context(), view, q, docs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			found += len(want.Hits)
 			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9), cmpopts.IgnoreFields(Hit{}, "Doc", "Entry")); diff != "" {
 				t.Fatalf("query %+v (-indexed +ranked):\n%s", q, diff)

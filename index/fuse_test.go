@@ -96,22 +96,11 @@ func normalize(vector []float32) []float32 {
 func openTextTest(t *testing.T, text map[string]string) (*Index, *exactVectors) {
 	t.Helper()
 	src := &mapSource{layout: memory.Layout{Mask: secrets.Mask}, text: text}
-	x, err := Open(t.TempDir(), Options{Source: src, Texts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
 	v := newExactVectors(embedTrigrams, nil)
 	for _, u := range src.updates() {
 		v.add(u.Doc)
 	}
-	if err := x.Apply(t.Context(), src.updates()); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Confirm(x.Status().Epoch); err != nil {
-		t.Fatal(err)
-	}
-	return x, v
+	return src.complete(t), v
 }
 
 // TestFusedPages compares pages of a hybrid search with the complete list.
@@ -120,17 +109,14 @@ func TestFusedPages(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 11))
-			x := openTest(t, randomTree(t, r, 40))
+			x := openFiles(t, randomTree(r, 40), nil)
 			v := newExactVectors(embedTrigrams, x.docs)
 			for range 60 {
 				view, q := randomView(t, r), randomQuery(r)
 				q.Mode, q.Explain, q.MeaningOnly, q.ByFile = Relevance, true, r.IntN(4) == 0, r.IntN(2) == 0
 				q.Nearest = v.query(q.Text + " x")
 				q.Offset, q.Limit = 0, 100_000
-				want, err := x.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := x.mustSearch(t, view, q)
 				all := want.Hits
 				for i, h := range all {
 					if i > 0 && h.Score > all[i-1].Score {
@@ -141,10 +127,7 @@ func TestFusedPages(t *testing.T) {
 					}
 				}
 				q.Offset, q.Limit = []int{0, 2, 50, fuseDepth - 2}[r.IntN(4)], 1+r.IntN(4)
-				got, err := x.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := x.mustSearch(t, view, q)
 				want.Hits = all[min(q.Offset, len(all)):min(q.Offset+q.Limit, len(all))]
 				if diff := gocmp.Diff(hitPaths(want), hitPaths(got)); diff != "" {
 					t.Fatalf("%+v (-the list of all +the page):\n%s", q, diff)
@@ -199,9 +182,7 @@ func TestFusedOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x, v := openTextTest(t, tc.text)
 			tc.query.Nearest = v.query(tc.near)
-			if diff := gocmp.Diff(tc.want, placesOf(t, x, ownerView(t), tc.query)); diff != "" {
-				t.Error("-want +got:\n", diff)
-			}
+			wantHits(t, x, tc.query, tc.want...)
 		})
 	}
 }
@@ -264,15 +245,9 @@ func TestFusedIsPrivate(t *testing.T) {
 				q.Mode, q.Explain, q.Limit, q.ByFile, q.Cover = Relevance, true, 20, r.IntN(2) == 0, true
 				ask := testWords[r.IntN(len(testWords))] + " deleted"
 				q.Nearest = gone.query(ask)
-				all, err := whole.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := whole.mustSearch(t, view, q)
 				q.Nearest = fewer.query(ask)
-				some, err := reduced.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				some := reduced.mustSearch(t, view, q)
 				parts := func(res Result) (list []string) {
 					for _, h := range res.Hits {
 						list = append(list, fmt.Sprintf("%v %t %+v", h.Cover, h.Close, *h.Why))
@@ -306,10 +281,7 @@ func TestCloseEntries(t *testing.T) {
 		text[fmt.Sprintf("n%d.md", i)] = fmt.Sprintf("- entry %d is about the red things\n", i)
 	}
 	x, v := openTextTest(t, text)
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Nearest: v.query("entry 17 is about"), Limit: 100, AsOf: time.Unix(1, 0), Cover: true, Explain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := x.mustSearch(t, ownerView(t), Query{Text: "red", Nearest: v.query("entry 17 is about"), Limit: 100, AsOf: time.Unix(1, 0), Cover: true, Explain: true})
 	closest := 0
 	for _, h := range res.Hits {
 		if h.Close {
@@ -376,17 +348,13 @@ func TestTexts(t *testing.T) {
 	if diff := gocmp.Diff([]string{"2026-02-04/a.md", "2026-02-04/b.md"}, slices.Sorted(slices.Values(lacking))); diff != "" {
 		t.Error("files without vectors (-want +got):\n", diff)
 	}
-	if err := x.Apply(t.Context(), []Update{{Path: "2026-02-04/a.md"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Apply(t.Context(), []Update{{Path: "2026-02-04/a.md"}}))
 	for s := range Texts(doc) {
 		if !x.HasText(s.Partition, s.Key) {
 			t.Errorf("%q is lost with one of two files", s.Text)
 		}
 	}
-	if err := x.Apply(t.Context(), []Update{{Path: "2026-02-04/b.md"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Apply(t.Context(), []Update{{Path: "2026-02-04/b.md"}}))
 	for s := range Texts(doc) {
 		if x.HasText(s.Partition, s.Key) {
 			t.Errorf("%q is still there without files", s.Text)

@@ -17,141 +17,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A mapSource holds files in memory.
-type mapSource struct {
-	layout memory.Layout
-	text   map[string]string
-}
-
-func (s *mapSource) Stamp(path string) (memory.Stamp, error) {
-	text, ok := s.text[path]
-	if !ok {
-		return memory.Stamp{}, os.ErrNotExist
-	}
-	return memory.Stamp{Size: int64(len(text)), MTime: int64(dupOf(text))}, nil
-}
-
-func (s *mapSource) Load(path string) (*memory.Document, error) {
-	text, ok := s.text[path]
-	if !ok {
-		return nil, os.ErrNotExist
-	}
-	return s.layout.Parse(path, []byte(text), memory.Meta{ModTime: time.Unix(1, 0)}), nil
-}
-
-func (s *mapSource) paths() (paths []string) {
-	for p := range s.text {
-		paths = append(paths, p)
-	}
-	return paths
-}
-
-func (s *mapSource) update(path string) Update {
-	u := Update{Path: path}
-	if doc, err := s.Load(path); err == nil {
-		u.Doc = doc
-		u.Stamp, _ = s.Stamp(path)
-	}
-	return u
-}
-
-func (s *mapSource) updates(paths ...string) (all []Update) {
-	if len(paths) == 0 {
-		paths = s.paths()
-	}
-	for _, p := range paths {
-		all = append(all, s.update(p))
-	}
-	return all
-}
-
-// open opens an index of s in dir, without applying files.
-func (s *mapSource) open(t testing.TB, dir string) *Index {
-	t.Helper()
-	x, err := Open(dir, Options{Source: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
-	return x
-}
-
-// openLosing is open for an index that fails. The channel receives when every file must
-// be applied again.
-func (s *mapSource) openLosing(t testing.TB, dir string) (x *Index, lost <-chan bool) {
-	t.Helper()
-	failed := make(chan bool, 1)
-	x, err := Open(dir, Options{Source: s, OnIncomplete: func() { failed <- true }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
-	return x, failed
-}
-
-// apply applies files as they are now, or all.
-func (s *mapSource) apply(t testing.TB, x *Index, paths ...string) {
-	t.Helper()
-	if err := x.Apply(t.Context(), s.updates(paths...)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// complete opens an index and applies all files.
-func (s *mapSource) complete(t testing.TB) *Index {
-	t.Helper()
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	return x
-}
-
-func (s *mapSource) confirmComplete(t testing.TB, x *Index) {
-	t.Helper()
-	s.apply(t, x)
-	if err := x.Confirm(x.Status().Epoch); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func ownerView(t testing.TB) memory.View {
-	t.Helper()
-	var dirs memory.Directories
-	v, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Private})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// hitsOf returns the hits of a query as path:line.
-func hitsOf(t testing.TB, x *Index, q Query) (list []string) {
-	t.Helper()
-	if q.Limit == 0 {
-		q.Limit = 20
-	}
-	if q.AsOf.IsZero() {
-		q.AsOf = time.Unix(1_800_000_000, 0)
-	}
-	res, err := x.Search(t.Context(), ownerView(t), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range res.Hits {
-		list = append(list, fmt.Sprintf("%s:%d", h.Doc.Place.Path, h.Entry.Line))
-	}
-	return list
-}
-
 func TestApply(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n- green\n", "b.md": "- red blue\n"}}
-	dir := t.TempDir()
-	x := s.open(t, dir)
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	check := func(query string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, hitsOf(t, x, Query{Text: query})); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", query, diff)
-		}
+		wantHits(t, x, Query{Text: query}, want...)
 	}
 	check("green", "a.md:2")
 	check("blue", "b.md:1")
@@ -172,10 +43,7 @@ func TestApply(t *testing.T) {
 	}
 
 	// The reopened index must match the one in memory.
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x = s.open(t, dir)
+	x = s.reopen(t, x)
 	check("indigo", "a.md:3")
 	check("filler")
 	if st := x.Status(); st.Files != 1 || st.Entries != 2 {
@@ -194,17 +62,6 @@ func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 	s.text["a.md"] = "new first line\n\n- green\n- red\n"
 	s.text["d.md"] = public + "- red hidden later <!-- visibility=private_only -->\n- red four\n"
 	delete(s.text, "b.md")
-	find := func(text string, view memory.View) (places []string, degraded bool) {
-		t.Helper()
-		res, err := x.Search(t.Context(), view, Query{Text: text, Limit: 10, AsOf: time.Unix(1_800_000_000, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, h := range res.Hits {
-			places = append(places, fmt.Sprintf("%s:%d", h.Doc.Place.Path, h.Entry.Line))
-		}
-		return places, res.Degraded
-	}
 	for _, tc := range []struct {
 		text     string
 		view     memory.View
@@ -218,8 +75,9 @@ func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 		{"other", ownerView(t), nil, true},
 		{"red", contextView(t, memory.Public), []string{"d.md:4"}, true},
 	} {
-		if got, degraded := find(tc.text, tc.view); !slices.Equal(got, tc.want) || degraded != tc.degraded {
-			t.Errorf("%q: found %v, degraded %v; want %v, %v", tc.text, got, degraded, tc.want, tc.degraded)
+		res := x.mustSearch(t, tc.view, Query{Text: tc.text})
+		if got := placesOf(res); !slices.Equal(got, tc.want) || res.Degraded != tc.degraded {
+			t.Errorf("%q: found %v, degraded %v; want %v, %v", tc.text, got, res.Degraded, tc.want, tc.degraded)
 		}
 	}
 }
@@ -229,24 +87,14 @@ func TestEqualTextIsShownOnce(t *testing.T) {
 		"a.md": "- Buy **milk** today\n", "b.md": "- buy milk  today\n", "c.md": "- buy milk tomorrow\n",
 	}}
 	x := s.complete(t)
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "milk", Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := x.mustSearch(t, ownerView(t), Query{Text: "milk", Limit: 10})
 	if res.Total != 3 || len(res.Hits) != 2 {
 		t.Fatalf("%d of %d hits, want 2 of 3", len(res.Hits), res.Total)
 	}
-	n := 0
 	for _, h := range res.Hits {
-		for _, o := range h.AlsoAt {
-			n++
-			if h.Doc.Place.Path == "c.md" || o.Path == "c.md" || o.Path == h.Doc.Place.Path {
-				t.Errorf("%s is also at %s", h.Doc.Place.Path, o.Path)
-			}
+		if o := h.AlsoAt; h.Doc.Place.Path == "c.md" && o != nil || h.Doc.Place.Path != "c.md" && (len(o) != 1 || o[0].Path != "b.md") {
+			t.Errorf("%s is also at %v", h.Doc.Place.Path, o)
 		}
-	}
-	if n != 1 {
-		t.Errorf("%d other places, want 1", n)
 	}
 	page1, page2 := hitsOf(t, x, Query{Text: "milk", Limit: 1}), hitsOf(t, x, Query{Text: "milk", Limit: 1, Offset: 1})
 	if len(page1) != 1 || len(page2) != 1 || page1[0] == page2[0] {
@@ -277,67 +125,47 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
-			dir := t.TempDir()
-			x := s.open(t, dir)
-			s.confirmComplete(t, x)
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
+			x := s.complete(t)
+			must(t, x.Close())
 			names, _ := filepath.Glob(filepath.Join(x.dir, "store", "*.zap"))
 			text, err := os.ReadFile(names[0])
-			if err := errors.Join(err, damage(file{names[0], text}, file{name: filepath.Join(x.dir, "store", "root.bolt")})); err != nil {
-				t.Fatal(err)
-			}
-			x = s.open(t, dir)
-			res, err := x.Search(t.Context(), ownerView(t), Query{Text: "green", Limit: 1})
-			if err != nil || !res.Degraded || !x.Status().Degraded {
-				t.Errorf("while damaged: %+v, %v, %+v", res, err, x.Status())
+			must(t, errors.Join(err, damage(file{names[0], text}, file{name: filepath.Join(x.dir, "store", "root.bolt")})))
+			x = s.reopen(t, x)
+			if res := x.mustSearch(t, ownerView(t), Query{Text: "green"}); !res.Degraded || !x.Status().Degraded {
+				t.Errorf("while damaged: %+v, %+v", res, x.Status())
 			}
 			s.confirmComplete(t, x)
-			if st := x.Status(); st.Degraded || st.Problem != "" || st.Files != 2 {
-				t.Errorf("not whole again: %+v", st)
+			if n := x.Status().Files; n != 2 {
+				t.Errorf("%d files", n)
 			}
-			if diff := cmp.Diff([]string{"a.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
-				t.Errorf("afterwards (-want +got):\n%s", diff)
-			}
+			wantHits(t, x, Query{Text: "red"}, "a.md:1")
 		})
 	}
 	t.Run("in use", func(t *testing.T) {
 		s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
-		dir := t.TempDir()
-		x, lost := s.openLosing(t, dir)
+		x, lost := s.openLosing(t, t.TempDir())
 		s.confirmComplete(t, x)
-		names, _ := filepath.Glob(filepath.Join(dir, "bleve", "store", "*.zap"))
+		names, _ := filepath.Glob(filepath.Join(x.dir, "store", "*.zap"))
 		for _, name := range names {
-			if err := os.Truncate(name, 0); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Truncate(name, 0))
 		}
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: "green", Limit: 1})
-		if err != nil || !res.Degraded || len(res.Hits) > 0 {
-			t.Errorf("%+v, %v", res, err)
+		if res := x.mustSearch(t, ownerView(t), Query{Text: "green"}); !res.Degraded || len(res.Hits) > 0 {
+			t.Errorf("%+v", res)
 		}
 		<-lost
 		if st := x.Status(); !st.Degraded || st.Problem == "" || st.Epoch != 2 {
 			t.Errorf("%+v", st)
 		}
 		s.confirmComplete(t, x)
-		if st := x.Status(); st.Degraded || st.Problem != "" {
-			t.Errorf("not whole again: %+v", st)
-		}
 	})
 }
 
 func TestAnotherVersionIsBuiltAnew(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-	dir := t.TempDir()
-	x := s.open(t, dir)
-	s.confirmComplete(t, x)
+	x := s.complete(t)
 	x.Close()
-	x, err := Open(dir, Options{Source: s, Version: "other settings"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x, err := Open(filepath.Dir(x.dir), Options{Source: s, Version: "other settings"})
+	must(t, err)
 	defer x.Close()
 	if st := x.Status(); !st.Degraded || st.Files != 0 || st.Problem != "" {
 		t.Errorf("%+v", st)
@@ -367,18 +195,13 @@ func TestApplyWhileSearching(t *testing.T) {
 		done <- nil
 	}()
 	for {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := x.mustSearch(t, ownerView(t), Query{Text: "red", Limit: 3})
 		if want := 50 * 51 / 2; res.Total != want {
 			t.Fatalf("%d entries, want %d", res.Total, want)
 		}
 		select {
 		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return
 		default:
 		}
@@ -397,9 +220,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		again, err := unmarshalFile(got.marshal())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(got, again, cmp.AllowUnexported(file{}, variant{}, entry{}, links{}, link{}), cmp.Comparer(func(a, b float64) bool {
 			return a == b || a != a && b != b
 		})); diff != "" {
@@ -424,64 +245,40 @@ func TestFailure(t *testing.T) {
 		t.Errorf("after a failure: %+v", st)
 	}
 	s.confirmComplete(t, x)
-	if st := x.Status(); st.Degraded || st.Problem != "" {
-		t.Errorf("not whole again: %+v", st)
-	}
 
 	// The next change opens the store again.
 	x.mu.Lock()
-	if err := x.store.close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.store.close())
 	x.store, x.table, x.completeness, x.retryAfter = nil, newTable(), completeness{}, time.Time{}
 	x.mu.Unlock()
 	s.text["b.md"] = "- green\n"
 	s.confirmComplete(t, x)
-	if diff := cmp.Diff([]string{"b.md:1"}, hitsOf(t, x, Query{Text: "green"})); diff != "" {
-		t.Errorf("tried again (-want +got):\n%s", diff)
-	}
+	wantHits(t, x, Query{Text: "green"}, "b.md:1")
 
 	// A closed index remains closed.
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Close())
 	fail(failed)
 	if err := x.Apply(t.Context(), s.updates()); err == nil {
 		t.Error("a closed index was written to")
 	}
 }
 
-// A heldSource is a mapSource that holds the reading of one file.
-type heldSource struct {
-	*mapSource
-	path    string
-	reading chan bool // receives when the file is read
-	release chan bool // closed to let the reading continue
-}
-
-func (s *heldSource) Load(path string) (*memory.Document, error) {
-	if path == s.path {
-		s.reading <- true
-		<-s.release
-	}
-	return s.mapSource.Load(path)
-}
-
 // TestNothingWaitsForSearch checks that other searches, changes and lists complete
 // while a search waits for a file, and that this search has the state from which it
 // began.
 func TestNothingWaitsForSearch(t *testing.T) {
-	s := &heldSource{path: "slow.md", reading: make(chan bool), release: make(chan bool), mapSource: &mapSource{
-		text: map[string]string{"slow.md": "- red and green\n", "b.md": "- blue\n"}}}
-	x, err := Open(t.TempDir(), Options{Source: s})
-	if err != nil {
-		t.Fatal(err)
+	s := &mapSource{text: map[string]string{"slow.md": "- red and green\n", "b.md": "- blue\n"}}
+	x := s.complete(t)
+	reading, release := make(chan bool), make(chan bool)
+	s.hold = func(path string) {
+		if path == "slow.md" {
+			reading <- true
+			<-release
+		}
 	}
-	t.Cleanup(func() { x.Close() })
-	s.confirmComplete(t, x)
 	found := make(chan []string)
 	go func() { found <- hitsOf(t, x, Query{Text: `"red and green"`}) }()
-	<-s.reading
+	<-reading
 	for n := range 3 {
 		path := fmt.Sprintf("c%d.md", n)
 		s.text[path] = "- blue\n"
@@ -496,10 +293,8 @@ func TestNothingWaitsForSearch(t *testing.T) {
 	if _, ok := x.File("b.md"); ok || x.Status().Files != 5 || len(x.Files(func(*FileInfo) bool { return true })) != 5 {
 		t.Errorf("state of the index: %+v", x.Status())
 	}
-	if err := x.Confirm(x.Status().Epoch); err != nil {
-		t.Error(err)
-	}
-	close(s.release)
+	must(t, x.Confirm(x.Status().Epoch))
+	close(release)
 	if diff := cmp.Diff([]string{"slow.md:1"}, <-found); diff != "" {
 		t.Errorf("the search that waited (-want +got):\n%s", diff)
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // longLine returns a line of about 4 MB with a rare word at its end.
@@ -26,19 +24,13 @@ func TestLongLine(t *testing.T) {
 	}
 	line := longLine()
 	x := newFiles(t, map[string]string{"long.md": "- " + line + "\n", "a.md": "- word7 is short\n"})
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "word7 kestrel word4999 zebra", Limit: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := x.mustSearch(t, ownerView(t), Query{Text: "word7 kestrel word4999 zebra", Limit: 20})
 	h := res.Hits[0]
 	if !strings.Contains(h.Snippet, "Kestrels nest") || len(h.Highlights) == 0 || !slices.Equal(h.Missing, []string{"zebra"}) {
 		t.Errorf("snippet %q, highlights %v, missing %q", h.Snippet, h.Highlights, h.Missing)
 	}
 	x = newFiles(t, map[string]string{"long.md": "# " + line + "\n\n- quince\n", "a.md": "- word7 is short\n"})
-	res, err = x.Search(t.Context(), ownerView(t), Query{Text: "quince word7 kestrel word4999 zebra", Limit: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res = x.mustSearch(t, ownerView(t), Query{Text: "quince word7 kestrel word4999 zebra", Limit: 20})
 	if h := res.Hits[0]; h.Doc.Place.Path != "long.md" || !slices.Equal(h.Missing, []string{"zebra"}) {
 		t.Errorf("below a long heading: %s is first, missing %q", h.Doc.Place.Path, h.Missing)
 	}
@@ -67,9 +59,9 @@ func TestLongQuery(t *testing.T) {
 	x := s.complete(t)
 	absent := strings.Repeat("unheard quagga ", 100)
 	for _, query := range []string{run + "小木屋的门牌号是多少?", words + absent + "which code has the hut"} {
-		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1, ByFile: true})
-		if err != nil || len(res.Hits) == 0 || res.Hits[0].Doc.Place.Path != "hut.md" || res.TotalAll > 0 {
-			t.Errorf("%s…: %v, %v", query[:30], res.Hits, err)
+		res := x.mustSearch(t, ownerView(t), Query{Text: query, Limit: 1, ByFile: true})
+		if len(res.Hits) == 0 || res.Hits[0].Doc.Place.Path != "hut.md" || res.TotalAll > 0 {
+			t.Errorf("%s…: %v", query[:30], res.Hits)
 		}
 	}
 	a := newAnalyzer()
@@ -80,36 +72,14 @@ func TestLongQuery(t *testing.T) {
 	}
 }
 
-// A keptSource is a mapSource that parses its files once.
-type keptSource struct {
-	mapSource
-	docs map[string]*memory.Document
-}
-
-func (s *keptSource) Load(path string) (*memory.Document, error) {
-	return s.docs[path], nil
-}
-
 // BenchmarkLongLine searches beside and within a line of 4 MB.
 func BenchmarkLongLine(b *testing.B) {
-	s := &keptSource{docs: make(map[string]*memory.Document), mapSource: mapSource{
-		text: map[string]string{"long.md": "- " + longLine() + "\n", "a.md": "- Only this is short\n",
-			"below.md": "# " + longLine() + "\n" + strings.Repeat("\n- quince\n", 20)}}}
-	for _, path := range s.paths() {
-		s.docs[path], _ = s.mapSource.Load(path)
-	}
-	x, err := Open(b.TempDir(), Options{Source: s})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { x.Close() })
-	s.confirmComplete(b, x)
+	x := openFiles(b, map[string]string{"long.md": "- " + longLine() + "\n", "a.md": "- Only this is short\n",
+		"below.md": "# " + longLine() + "\n" + strings.Repeat("\n- quince\n", 20)}, nil)
 	for _, query := range []string{"short", "quince", "kestrel", "word7 word8", `"nest in the"`} {
 		b.Run(query, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := x.Search(b.Context(), ownerView(b), Query{Text: query, Limit: 20}); err != nil {
-					b.Fatal(err)
-				}
+				x.mustSearch(b, ownerView(b), Query{Text: query})
 			}
 		})
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,21 +26,14 @@ func TestOverlapIsExact(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 7))
-			root := randomTree(t, r, 25)
-			x := openTest(t, root)
-			var docs []*memory.Document
-			for _, p := range x.paths(t) {
-				docs = append(docs, x.docs[p])
-			}
+			x := openFiles(t, randomTree(r, 25), nil)
+			docs := x.documents()
 			found := 0
 			for range 60 {
 				view := randomView(t, r)
 				q := randomQuery(r)
 				q.Limit = 1 + r.IntN(30)
-				res, err := x.Search(t.Context(), view, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := x.mustSearch(t, view, q)
 				want := bruteOverlap(docs, view, q)
 				found += len(want)
 				if res.Total != len(want) {
@@ -190,11 +181,9 @@ func foldEqual(all []scored) (folded []scored) {
 var testWords = strings.Fields(`deploy database password coffee Berlin interview turtle painting redis queue
 	getUserName max_open_conns 面试 数据库 喜欢 咖啡 周五 the of and не работает сервер สวัสดี ครับ café naïve`)
 
-// randomTree writes files of every layout with entries of every visibility, and
-// returns their root.
-func randomTree(t *testing.T, r *rand.Rand, files int) string {
-	t.Helper()
-	root := t.TempDir()
+// randomTree returns files of every layout with entries of every visibility.
+func randomTree(r *rand.Rand, files int) map[string]string {
+	tree := map[string]string{}
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	text := func() string {
 		var w []string
@@ -243,30 +232,19 @@ func randomTree(t *testing.T, r *rand.Rand, files int) string {
 				fmt.Fprintf(&b, "- %s\n", text())
 			}
 		}
-		name := filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		tree[path] = b.String()
 	}
-	return root
+	return tree
 }
 
 func randomView(t *testing.T, r *rand.Rand) memory.View {
 	t.Helper()
 	subjects := []string{"", "owner", "acct:42", "ext:telegram:7", "nobody-here"}
-	var dirs memory.Directories
 	s := memory.Scope{Subject: subjects[r.IntN(len(subjects))], Context: memory.Context(r.IntN(3))}
 	if s.Subject == "acct:42" && r.IntN(2) == 0 {
 		s.Aliases = []string{"ext:telegram:7"}
 	}
-	v, err := dirs.View(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return viewOf(t, s)
 }
 
 func randomQuery(r *rand.Rand) Query {

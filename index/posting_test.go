@@ -74,9 +74,7 @@ func FuzzFrequency(f *testing.F) {
 // them back, before and after a merge of the segments.
 func TestPostingsSurviveBleve(t *testing.T) {
 	s, err := openStore(t.TempDir()+"/x", func(*store, error, bool) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.close()
 	r := rand.New(rand.NewPCG(1, 2))
 	const all = 1<<(3*slotsPerBlock) - 1
@@ -90,27 +88,19 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		b.setTerms([]blockTerm{{"pwx", v}})
 		blocks = append(blocks, b)
 		if len(blocks) == 100 {
-			if err := s.addDurably(blocks, nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.addDurably(blocks, nil))
 			blocks = nil
 		}
 	}
-	if err := s.addDurably(blocks, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.addDurably(blocks, nil))
 	check := func(when string) {
 		t.Helper()
 		l, err := openPostings(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.close()
 		got := make(map[uint32]slots)
 		err = l.eachPosting(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(got) != len(want) {
 			t.Fatalf("%s: %d postings, want %d", when, len(got), len(want))
 		}
@@ -121,13 +111,9 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		}
 	}
 	check("as written")
-	if err := s.mergeAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.mergeAll())
 	list, err := s.openSnapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer list.Close()
 	if n := len(list.Segments()); n != 1 {
 		t.Errorf("%d segments after the merge", n)

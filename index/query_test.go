@@ -15,15 +15,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// newFiles returns a complete index of the given files.
-func newFiles(t testing.TB, text map[string]string) *Index {
-	t.Helper()
-	s := &mapSource{text: text}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	return x
-}
-
 // TestDictionaryIsPrivate checks that corrections and prefixes use only words that
 // the view may read and that still occur.
 func TestDictionaryIsPrivate(t *testing.T) {
@@ -49,10 +40,7 @@ func TestDictionaryIsPrivate(t *testing.T) {
 		{ownerView(t), "launch*", "2 hits []"},
 		{ownerView(t), "habrour", "1 hits [{habrour [harbour]}]"},
 	} {
-		res, err := x.Search(t.Context(), tc.view, Query{Text: tc.text, Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := x.mustSearch(t, tc.view, Query{Text: tc.text, Limit: 10})
 		for _, c := range res.Corrected {
 			slices.Sort(c.To)
 		}
@@ -133,9 +121,7 @@ func TestQueries(t *testing.T) {
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			files := map[string]string{}
 			var queries *txtar.File
 			for i := range a.Files {
@@ -169,9 +155,7 @@ func TestQueries(t *testing.T) {
 			}
 			queries.Data = []byte(got.String())
 			if *update {
-				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(name, txtar.Format(a), 0o644))
 			}
 		})
 	}
@@ -191,10 +175,7 @@ func answerOf(t *testing.T, x *Index, text string) (answer string) {
 		text = rest
 	}
 	q.Text = strings.NewReplacer(`\u00ad`, "\u00ad", `\ufe0f`, "\ufe0f", `\u0301`, "\u0301").Replace(text)
-	res, err := x.Search(t.Context(), ownerView(t), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := x.mustSearch(t, ownerView(t), q)
 	for _, h := range res.Hits {
 		answer += fmt.Sprintf(" %s:%d", h.Doc.Place.Path, h.Entry.Line)
 		for _, w := range h.Missing {

@@ -26,10 +26,8 @@ func TestRanking(t *testing.T) {
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			root := t.TempDir()
+			must(t, err)
+			files := map[string]string{}
 			var queries, want string
 			kept := a.Files[:0:0]
 			for _, f := range a.Files {
@@ -40,22 +38,14 @@ func TestRanking(t *testing.T) {
 					want = string(f.Data)
 					continue
 				default:
-					path := filepath.Join(root, f.Name)
-					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(path, f.Data, 0o644); err != nil {
-						t.Fatal(err)
-					}
+					files[f.Name] = string(f.Data)
 				}
 				kept = append(kept, f)
 			}
-			got := rankAll(t, openTest(t, root), queries)
+			got := rankAll(t, openFiles(t, files, nil), queries)
 			if *update {
 				a.Files = append(kept, txtar.File{Name: "want", Data: []byte(got)})
-				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(name, txtar.Format(a), 0o644))
 				return
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -75,10 +65,7 @@ func rankAll(t *testing.T, x *testIndex, queries string) string {
 		if !ok {
 			t.Fatalf("no answer in %q", line)
 		}
-		res, err := x.Search(t.Context(), x.view, Query{Text: query, Limit: 20, AsOf: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := x.mustSearch(t, x.view, Query{Text: query, Limit: 20, AsOf: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC)})
 		rank := 0
 		for i, h := range res.Hits {
 			if strings.Contains(h.Entry.Text, answer) {

@@ -28,9 +28,7 @@ func TestResolveGolden(t *testing.T) {
 	for _, archive := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(archive), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(archive)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			files, want := map[string]string{}, map[string]string{}
 			out := &txtar.Archive{Comment: a.Comment}
 			for _, f := range a.Files {
@@ -49,9 +47,7 @@ func TestResolveGolden(t *testing.T) {
 				}
 			}
 			if *update {
-				if err := os.WriteFile(archive, txtar.Format(out), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(archive, txtar.Format(out), 0o666))
 			}
 		})
 	}
@@ -87,19 +83,6 @@ func TestResolveNonInterference(t *testing.T) {
 	}
 }
 
-// linkRoots are the folders of the tests of links.
-var linkRoots = []*memory.Root{{Name: "vault", Owner: "owner"}, {Name: "other", Owner: "owner"}}
-
-func contextView(t *testing.T, context memory.Context) memory.View {
-	t.Helper()
-	dirs := memory.Directories{Roots: linkRoots}
-	v, err := dirs.View(memory.Scope{Subject: "owner", Context: context})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v.WithRoots("vault", "other")
-}
-
 // linksIn lists the targets of all links that a view can read. It checks that the
 // result is the same if the rest of the memory does not exist, and while the index
 // is incomplete.
@@ -111,16 +94,12 @@ func linksIn(t *testing.T, files map[string]string, view memory.View) string {
 	part := &mapSource{text: map[string]string{}, layout: s.layout}
 	for path := range files {
 		doc, err := s.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if readable := doc.For(view); readable != nil {
 			part.text[path] = string(readable.Source)
 		}
 	}
-	y := part.open(t, t.TempDir())
-	part.confirmComplete(t, y)
-	if alone := part.resolveAll(t, y, view); alone != all {
+	if alone := part.resolveAll(t, part.complete(t), view); alone != all {
 		t.Errorf("unreadable text changes links (-without it +with it):\n%s", cmp.Diff(alone, all))
 	}
 	return all
@@ -145,16 +124,12 @@ func (s *mapSource) resolveAll(t *testing.T, x *Index, view memory.View) string 
 		for i := range doc.Entries {
 			for _, l := range doc.Entries[i].Links {
 				to, err := r.Resolve(t.Context(), from, &l)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				fmt.Fprintf(&b, "%s: %s → %s\n", from, l.Target, to)
 			}
 		}
 		refs, err := x.LinksTo(t.Context(), view, from, doc.NameKeys())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, ref := range refs {
 			other := load(ref.Path)
 			i := slices.IndexFunc(other.Entries, func(e memory.Entry) bool { return e.ID == ref.ID })

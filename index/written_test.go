@@ -13,29 +13,17 @@ import (
 // the content stays the same, also after a restart.
 func TestWritten(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 2, n, 0, 0, 0, 0, time.UTC) }
-	s := &stampSource{modified: make(map[string]time.Time), text: make(map[string]string)}
-	dir := t.TempDir()
-	x, err := Open(dir, Options{Source: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
+	s := &mapSource{modified: make(map[string]time.Time), text: make(map[string]string)}
+	x := s.complete(t)
 	write := func(path, text string, at time.Time) {
 		t.Helper()
 		s.text[path], s.modified[path] = text, at
-		if err := x.Apply(t.Context(), []Update{s.update(path)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Confirm(x.Status().Epoch); err != nil {
-			t.Fatal(err)
-		}
+		s.apply(t, x, path)
+		must(t, x.Confirm(x.Status().Epoch))
 	}
 	check := func(want ...string) {
 		t.Helper()
-		res, err := x.Search(t.Context(), ownerView(t), Query{Mode: Recent, Limit: 10, AsOf: day(20), Filter: Filter{Since: day(2)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := x.mustSearch(t, ownerView(t), Query{Mode: Recent, Limit: 10, AsOf: day(20), Filter: Filter{Since: day(2)}})
 		var got []string
 		for _, h := range res.Hits {
 			got = append(got, h.Doc.Place.Path+" "+h.Time.UTC().Format(time.DateOnly))
@@ -50,13 +38,7 @@ func TestWritten(t *testing.T) {
 	write("a.md", "- tea\n", day(10)) // a checkout
 	write("b.md", s.text["b.md"], day(10))
 	check("b.md 2026-02-05", "b.md 2026-02-04")
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x, err = Open(dir, Options{Source: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x = s.reopen(t, x)
 	write("a.md", "- tea\n", day(12))
 	check("b.md 2026-02-05", "b.md 2026-02-04")
 	write("a.md", "- tea\n", day(3).Add(-48*time.Hour)) // an earlier time is known
@@ -64,57 +46,22 @@ func TestWritten(t *testing.T) {
 	check("a.md 2026-02-12", "b.md 2026-02-05", "b.md 2026-02-04")
 }
 
-// A stampSource holds files in memory, with their modification times.
-type stampSource struct {
-	layout   memory.Layout
-	text     map[string]string
-	modified map[string]time.Time
-}
-
-func (s *stampSource) Stamp(path string) (memory.Stamp, error) {
-	return memory.Stamp{Size: int64(len(s.text[path])), MTime: s.modified[path].UnixNano()}, nil
-}
-
-func (s *stampSource) Load(path string) (*memory.Document, error) {
-	return s.layout.Parse(path, []byte(s.text[path]), memory.Meta{ModTime: s.modified[path]}), nil
-}
-
-func (s *stampSource) update(path string) Update {
-	u := Update{Path: path, Hash: [32]byte([]byte((s.text[path] + "                                ")[:32]))}
-	u.Doc, _ = s.Load(path)
-	u.Stamp, _ = s.Stamp(path)
-	return u
-}
-
 // TestCopied checks that the time of files saved in one minute counts as unknown if there are
 // many that the caller may read, and that hidden ones have no influence.
 func TestCopied(t *testing.T) {
 	at := time.Date(2026, 2, 10, 9, 0, 0, 0, time.UTC)
-	s := &stampSource{modified: make(map[string]time.Time), text: make(map[string]string)}
-	x, err := Open(t.TempDir(), Options{Source: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
+	s := &mapSource{modified: make(map[string]time.Time), text: make(map[string]string)}
+	x := s.complete(t)
 	add := func(path, text string, at time.Time) {
 		t.Helper()
 		s.text[path], s.modified[path] = text, at
-		if err := x.Apply(t.Context(), []Update{s.update(path)}); err != nil {
-			t.Fatal(err)
-		}
+		s.apply(t, x, path)
 	}
 	check := func(context memory.Context, q Query, want ...string) {
 		t.Helper()
-		var dirs memory.Directories
-		view, err := dirs.View(memory.Scope{Subject: "owner", Context: context})
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := viewOf(t, memory.Scope{Subject: "owner", Context: context})
 		q.Limit, q.AsOf = 100, at.AddDate(0, 0, 1)
-		res, err := x.Search(t.Context(), view, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := x.mustSearch(t, view, q)
 		var got []string
 		for _, h := range res.Hits {
 			got = append(got, h.Doc.Place.Path)
