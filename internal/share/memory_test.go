@@ -3,11 +3,13 @@ package share
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -18,6 +20,9 @@ type memoryStore struct {
 	refuse   func(Object) string
 	fail     error // result of every request
 	hang     bool  // requests end with their context
+	lose     bool  // objects are written, but answers are lost
+	unlisted bool  // lists are empty
+	answer   []Object
 	puts     int
 }
 
@@ -46,9 +51,6 @@ func (m *memoryStore) Put(ctx context.Context, batch []Object) (refused []Refusa
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.objects == nil {
-		m.objects = make(map[string]Object)
-	}
 	m.puts += len(batch)
 	for _, o := range batch {
 		k := keyIn(o.Collection, o.Tenant, o.ID)
@@ -61,6 +63,9 @@ func (m *memoryStore) Put(ctx context.Context, batch []Object) (refused []Refusa
 			m.objects[k] = o
 		}
 	}
+	if m.lose {
+		return nil, errors.New("no answer")
+	}
 	return refused, nil
 }
 
@@ -70,6 +75,9 @@ func (m *memoryStore) Search(ctx context.Context, q Query) (found []Object, err 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.answer != nil {
+		return m.answer, nil
+	}
 	counts := map[string]int{}
 	for _, k := range slices.Sorted(maps.Keys(m.objects)) {
 		o := m.objects[k]
@@ -111,7 +119,7 @@ func (m *memoryStore) List(ctx context.Context, host string) iter.Seq2[Object, e
 		objects := maps.Clone(m.objects)
 		m.mu.Unlock()
 		for _, k := range slices.Sorted(maps.Keys(objects)) {
-			if o := objects[k]; o.text("host") == host && !yield(o, nil) {
+			if o := objects[k]; !m.unlisted && o.text("host") == host && !yield(o, nil) {
 				return
 			}
 		}
@@ -129,4 +137,11 @@ func (m *memoryStore) contents() (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

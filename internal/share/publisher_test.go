@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -44,20 +43,54 @@ func parse(path, text string) *memory.Document {
 
 func fields(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-func newPublisher(t *testing.T, dir string, files tree, store Store) *Publisher {
+// A shareTest is a publisher of files to a store in memory.
+type shareTest struct {
+	*Publisher
+	t     *testing.T
+	files tree
+	store *memoryStore
+}
+
+// newTest returns a publisher that has not published anything yet.
+func newTest(t *testing.T, files tree) *shareTest {
 	t.Helper()
-	now := time.Date(2026, 2, 6, 0, 0, 0, 0, time.UTC)
-	p := &Publisher{
-		Store: store, Source: files, Breaker: new(Breaker), Dir: dir, MaxSpool: 1 << 20, Timeout: 20 * time.Second,
-		Tombstones: 90 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return now },
-		Rules: Rules{Host: "desk", Publish: []string{"**"}, Subject: func(owner string) string { return strings.Trim(owner, "?/") },
-			Terms: fields},
-	}
-	if err := p.Open(); err != nil {
-		t.Fatal(err)
-	}
+	p := &shareTest{t: t, files: files, store: &memoryStore{objects: map[string]Object{}}}
+	p.Publisher = &Publisher{Dir: t.TempDir()}
+	p.restart()
 	return p
+}
+
+// restart replaces the publisher by a new one with the same directory.
+func (p *shareTest) restart() {
+	p.t.Helper()
+	now := time.Date(2026, 2, 6, 0, 0, 0, 0, time.UTC)
+	p.Publisher = &Publisher{
+		Store: p.store, Source: p.files, Breaker: new(Breaker), Dir: p.Dir, MaxSpool: 1 << 20, Timeout: 20 * time.Second,
+		Tombstones: 90 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
+		Now:   func() time.Time { return now },
+		Rules: newRules(),
+	}
+	must(p.t, p.Open())
+}
+
+func newRules() Rules {
+	return Rules{Host: "desk", Publish: []string{"**"}, Subject: func(owner string) string { return strings.Trim(owner, "?/") }, Terms: fields}
+}
+
+// step marks files as changed, "" for all, and makes a step.
+func (p *shareTest) step(changed ...string) {
+	for _, path := range changed {
+		p.Changed(path)
+	}
+	p.Step(p.t.Context())
+}
+
+// want checks the contents of the store.
+func (p *shareTest) want(when string, want ...string) {
+	p.t.Helper()
+	if diff := cmp.Diff(want, p.store.contents()); diff != "" {
+		p.t.Errorf("%s: store (-want +got):\n%s", when, diff)
+	}
 }
 
 const mixed = `---
@@ -76,7 +109,8 @@ visibility: public_ok
 `
 
 func TestRules(t *testing.T) {
-	r := Rules{Host: "desk", Publish: []string{"notes", "**/*.md"}, Subject: func(o string) string { return strings.Trim(o, "?/") }, Terms: fields}
+	r := newRules()
+	r.Publish = []string{"notes", "**/*.md"}
 	for _, c := range []struct {
 		name, path, text string
 		private          bool
@@ -112,59 +146,45 @@ func note(lines ...string) string {
 }
 
 func TestPublish(t *testing.T) {
-	ctx, dir, store := t.Context(), t.TempDir(), new(memoryStore)
-	files := tree{"a.md": note("one <!-- id=one -->", "two <!-- id=two -->"), "b.md": note("three <!-- id=three -->")}
-	p := newPublisher(t, dir, files, store)
-	expect := func(when string, want ...string) {
+	p := newTest(t, tree{"a.md": note("one <!-- id=one -->", "two <!-- id=two -->"), "b.md": note("three <!-- id=three -->")})
+	expect := func(when string, puts int, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, store.contents()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
+		p.want(when, want...)
+		if s := p.Status(); s.Spooled != 0 || s.Published != len(want) || p.store.puts != puts {
+			t.Errorf("%s: %d objects were written, want %d; %+v", when, p.store.puts, puts, s)
 		}
-		if s := p.Status(); s.Spooled != 0 || s.Published != len(want) {
-			t.Errorf("%s: %+v", when, s)
-		}
+		p.store.puts = 0
 	}
-	p.Step(ctx)
-	expect("first", "desk a.md#one - one", "desk a.md#two - two", "desk b.md#three - three")
+	p.step()
+	expect("first", 3, "desk a.md#one - one", "desk a.md#two - two", "desk b.md#three - three")
 
-	files["a.md"] = note("one <!-- id=one -->", "two, changed <!-- id=two -->")
-	delete(files, "b.md")
-	puts := store.puts
-	p.Changed("a.md")
-	p.Changed("b.md")
-	p.Step(ctx)
-	expect("changed", "desk a.md#one - one", "desk a.md#two - two, changed")
-	if store.puts-puts != 2 {
-		t.Errorf("%d objects were written for 2 changes", store.puts-puts)
-	}
+	p.files["a.md"] = note("one <!-- id=one -->", "two, changed <!-- id=two -->")
+	delete(p.files, "b.md")
+	p.step("a.md", "b.md")
+	expect("changed", 2, "desk a.md#one - one", "desk a.md#two - two, changed")
 
-	store.fail = errors.New("away")
-	files["a.md"] = note("one <!-- id=one -->")
+	p.store.fail = errors.New("away")
+	p.files["a.md"] = note("one <!-- id=one -->")
 	p.Changed("a.md")
 	for range 5 {
-		p.Step(ctx)
+		p.step()
 	}
 	if s := p.Status(); s.State != "waiting" || s.Spooled != 1 || s.LastError != "away" {
 		t.Errorf("status %+v while the store is away", s)
 	}
-	store.fail = nil
-	puts = store.puts
-	p = newPublisher(t, dir, files, store)
-	p.Step(ctx)
-	expect("restarted", "desk a.md#one - one")
-	if store.puts-puts != 1 {
-		t.Errorf("%d objects were written for 1 change", store.puts-puts)
-	}
+	p.store.fail = nil
+	p.restart()
+	p.step()
+	expect("restarted", 1, "desk a.md#one - one")
 
 	p.Rules.Publish = nil
-	p.Changed("")
-	p.Step(ctx)
-	expect("nothing is published any more")
+	p.step("")
+	expect("nothing is published any more", 1)
 	p.Now = func() time.Time { return time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC) }
-	p.Step(ctx)
-	p.Step(ctx)
-	if len(store.objects) != 0 {
-		t.Errorf("%d old tombstones are left", len(store.objects))
+	p.step()
+	p.step()
+	if len(p.store.objects) != 0 {
+		t.Errorf("%d old tombstones are left", len(p.store.objects))
 	}
 }
 
@@ -176,89 +196,73 @@ func TestRestart(t *testing.T) {
 		"lost":    os.Remove,
 		"damaged": func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
 	} {
-		ctx, dir, store := t.Context(), t.TempDir(), new(lossyStore)
-		files := tree{}
+		p := newTest(t, tree{})
 		for i := range 30 {
-			files[fmt.Sprintf("%02d.md", i)] = note(fmt.Sprintf("entry %d <!-- id=e -->", i))
+			p.files[fmt.Sprintf("%02d.md", i)] = note(fmt.Sprintf("entry %d <!-- id=e -->", i))
 		}
-		p := newPublisher(t, dir, files, store)
-		p.Step(ctx)
-		store.lose = true
+		p.step()
+		p.store.lose = true
 		for i := range 10 {
-			delete(files, fmt.Sprintf("%02d.md", i))
-			files[fmt.Sprintf("%02d.md", i+10)] = note(fmt.Sprintf("changed %d <!-- id=e -->", i))
+			delete(p.files, fmt.Sprintf("%02d.md", i))
+			p.files[fmt.Sprintf("%02d.md", i+10)] = note(fmt.Sprintf("changed %d <!-- id=e -->", i))
 		}
-		p.Changed("")
-		p.Step(ctx)
-		if err := spoil(filepath.Join(dir, boxNames[0])); err != nil {
-			t.Fatal(err)
+		p.step("")
+		must(t, spoil(filepath.Join(p.Dir, boxNames[0])))
+		delete(p.files, "29.md")
+		p.store.lose = false
+		p.restart()
+		p.step()
+		var want []string
+		for path, text := range p.files {
+			for _, o := range p.Rules.Apply(parse(path, text)).Objects {
+				want = append(want, "desk "+o.text("memory_id")+" "+o.text("content"))
+			}
 		}
-		delete(files, "29.md")
-		store.lose = false
-		newPublisher(t, dir, files, store).Step(ctx)
-		if diff := cmp.Diff(contentsOf(p, files), store.contents()); diff != "" {
-			t.Errorf("%s: store (-want +got):\n%s", how, diff)
-		}
+		slices.Sort(want)
+		p.want(how, want...)
 	}
-}
-
-// contentsOf returns the text of the objects of some files, sorted.
-func contentsOf(p *Publisher, files tree) (want []string) {
-	for path, text := range files {
-		for _, o := range p.Rules.Apply(parse(path, text)).Objects {
-			want = append(want, "desk "+o.text("memory_id")+" "+o.text("content"))
-		}
-	}
-	slices.Sort(want)
-	return want
 }
 
 func TestSpoolMax(t *testing.T) {
-	ctx, store := t.Context(), &memoryStore{fail: errors.New("away")}
-	files := tree{"a.md": note("short <!-- id=a -->")}
-	p := newPublisher(t, t.TempDir(), files, store)
-	p.MaxSpool = 5000
-	p.Step(ctx)
-	files["b.md"] = note(strings.Repeat("long ", 2000) + "<!-- id=b -->")
+	p := newTest(t, tree{"a.md": note("short <!-- id=a -->")})
+	p.store.fail, p.MaxSpool = errors.New("away"), 5000
+	p.step()
+	p.files["b.md"] = note(strings.Repeat("long ", 2000) + "<!-- id=b -->")
 	p.Changed("b.md")
 	for range 4 {
-		p.Step(ctx)
+		p.step()
 	}
 	if s := p.Status(); s.Bytes != 0 {
 		t.Errorf("the outbox has %d bytes, over the limit", s.Bytes)
 	}
-	store.fail = nil
-	p.MaxSpool = 1 << 20
+	p.store.fail, p.MaxSpool = nil, 1<<20
 	p.Now = func() time.Time { return time.Date(2026, 2, 7, 0, 0, 0, 0, time.UTC) }
 	for range 3 {
-		p.Step(ctx)
+		p.step()
 	}
-	if got := store.contents(); len(got) != 2 {
+	if got := p.store.contents(); len(got) != 2 {
 		t.Errorf("the store has %q", got)
 	}
 }
 
 func TestRefused(t *testing.T) {
-	ctx := t.Context()
-	store := &memoryStore{refuse: func(o Object) string {
+	p := newTest(t, tree{"a.md": note("good <!-- id=a -->", "bad <!-- id=b -->", "fine <!-- id=c -->")})
+	p.store.refuse = func(o Object) string {
 		if strings.Contains(o.text("content"), "bad") {
 			return "it is bad"
 		}
 		return ""
-	}}
-	files := tree{"a.md": note("good <!-- id=a -->", "bad <!-- id=b -->", "fine <!-- id=c -->")}
-	p := newPublisher(t, t.TempDir(), files, store)
-	p.Step(ctx)
+	}
+	p.step()
 	s := p.Status()
 	diff := cmp.Diff([]api.ShareRefusal{{ID: "a.md#b", Reason: "it is bad"}}, s.Refusals)
-	if diff != "" || s.Refused != 1 || len(store.contents()) != 2 {
-		t.Errorf("store %q, refused (-want +got):\n%s", store.contents(), diff)
+	if diff != "" || s.Refused != 1 || len(p.store.contents()) != 2 {
+		t.Errorf("store %q, refused (-want +got):\n%s", p.store.contents(), diff)
 	}
-	files["a.md"] = note("good <!-- id=a -->", "better <!-- id=b -->", "fine <!-- id=c -->")
-	p.Changed("")
-	p.Step(ctx)
-	if s := p.Status(); s.Refused != 0 || s.Refusals != nil || len(store.contents()) != 3 {
-		t.Errorf("store %q, refused %v", store.contents(), s.Refusals)
+	p.files["a.md"] = note("good <!-- id=a -->", "better <!-- id=b -->", "fine <!-- id=c -->")
+	p.step("")
+	if s := p.Status(); s.Refused != 0 || s.Refusals != nil || len(p.store.contents()) != 3 {
+		t.Errorf("store %q, refused %v", p.store.contents(), s.Refusals)
 	}
 }
 
@@ -266,20 +270,16 @@ func TestRefused(t *testing.T) {
 // published with the next comparison, even if the daemon started again in between.
 func TestRefusedOnce(t *testing.T) {
 	for _, restart := range []bool{false, true} {
-		ctx, dir, store := t.Context(), t.TempDir(), new(memoryStore)
-		store.refuse = func(Object) string { return "busy" }
-		files := tree{"a.md": note("one <!-- id=a -->")}
-		p := newPublisher(t, dir, files, store)
-		p.Step(ctx)
-		store.refuse = nil
+		p := newTest(t, tree{"a.md": note("one <!-- id=a -->")})
+		p.store.refuse = func(Object) string { return "busy" }
+		p.step()
+		p.store.refuse = nil
 		if restart {
-			p = newPublisher(t, dir, files, store)
+			p.restart()
 		}
-		if err := p.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if s := p.Status(); len(store.contents()) != 1 || s.Refused > 0 || s.Published != 1 {
-			t.Errorf("restart %t: store %q, status %+v", restart, store.contents(), s)
+		must(t, p.Flush(t.Context()))
+		if s := p.Status(); len(p.store.contents()) != 1 || s.Refused > 0 || s.Published != 1 {
+			t.Errorf("restart %t: store %q, status %+v", restart, p.store.contents(), s)
 		}
 	}
 }
@@ -287,85 +287,86 @@ func TestRefusedOnce(t *testing.T) {
 // TestForgottenText checks that the outbox keeps no text of a removed entry while
 // the store is away.
 func TestForgottenText(t *testing.T) {
-	ctx, dir, store := t.Context(), t.TempDir(), &memoryStore{fail: errors.New("away")}
-	files := tree{"a.md": note("CANARY <!-- id=a -->", "stays <!-- id=b -->")}
-	p := newPublisher(t, dir, files, store)
-	p.Step(ctx)
-	files["a.md"] = note("stays <!-- id=b -->")
-	p.Changed("a.md")
-	p.Step(ctx)
-	names, _ := filepath.Glob(filepath.Join(dir, "*"))
+	p := newTest(t, tree{"a.md": note("CANARY <!-- id=a -->", "stays <!-- id=b -->")})
+	p.store.fail = errors.New("away")
+	p.step()
+	p.files["a.md"] = note("stays <!-- id=b -->")
+	p.step("a.md")
+	names, _ := filepath.Glob(filepath.Join(p.Dir, "*"))
 	for _, name := range names {
 		if text, _ := os.ReadFile(name); strings.Contains(string(text), "CANARY") {
 			t.Errorf("%s contains the removed text", name)
 		}
 	}
-	if text, _ := os.ReadFile(filepath.Join(dir, boxNames[0])); !strings.Contains(string(text), "stays") {
+	if text, _ := os.ReadFile(filepath.Join(p.Dir, boxNames[0])); !strings.Contains(string(text), "stays") {
 		t.Error("the outbox lost another entry")
 	}
 }
 
-func TestCompare(t *testing.T) {
-	ctx, store := t.Context(), new(memoryStore)
-	files := tree{"a.md": note("one <!-- id=one -->", "two <!-- id=two -->", "three <!-- id=three -->")}
-	p := newPublisher(t, t.TempDir(), files, store)
-	p.Step(ctx)
-	if c, err := p.Create(ctx); err != nil || c != (Comparison{Objects: 3}) {
-		t.Errorf("Create = %+v, %v for equal sides", c, err)
+// TestForgottenUnacknowledged checks that text which the store wrote without
+// acknowledgement does not stay there after its entry was forgotten, even if the daemon
+// starts again in between.
+func TestForgottenUnacknowledged(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		p := newTest(t, tree{"0.md": note("zero <!-- id=z -->")})
+		p.step()
+		p.store.lose = true
+		p.files["a.md"] = note("CANARY <!-- id=a -->")
+		p.step("a.md")
+		p.store.lose, p.store.fail = false, errors.New("away")
+		delete(p.files, "a.md")
+		if restart {
+			p.restart()
+		}
+		p.step("a.md")
+		p.store.fail = nil
+		p.step()
+		p.want(fmt.Sprint("restart ", restart), "desk 0.md#z - zero")
 	}
-	want := store.contents()
-	keys := slices.Sorted(maps.Keys(store.objects))
-	delete(store.objects, keys[0])
-	changed := store.objects[keys[1]]
+}
+
+func TestCompare(t *testing.T) {
+	p := newTest(t, tree{"a.md": note("one <!-- id=one -->", "two <!-- id=two -->", "three <!-- id=three -->")})
+	p.step()
+	compare := func(want Comparison) {
+		t.Helper()
+		if c, err := p.Create(t.Context()); err != nil || c != want {
+			t.Errorf("Create = %+v, %v, want %+v", c, err, want)
+		}
+	}
+	compare(Comparison{Objects: 3})
+	want := p.store.contents()
+	objects := p.store.objects
+	keys := slices.Sorted(maps.Keys(objects))
+	delete(objects, keys[0])
+	changed := objects[keys[1]]
 	changed.Properties = maps.Clone(changed.Properties)
 	changed.Properties["content"], changed.Properties["hash"] = "other", "0123456789abcdef"
-	store.objects[keys[1]] = changed
-	extra := maps.Clone(changed.Properties)
-	store.objects["MemoryItem x"] = Object{Collection: "MemoryItem", Tenant: changed.Tenant,
-		ID: IDOf("desk", changed.Tenant, "x.md#x"), Properties: extra}
-	c, err := p.Create(ctx)
-	if err != nil || c != (Comparison{Objects: 3, Missing: 2, Extra: 1}) {
-		t.Errorf("Create = %+v, %v", c, err)
-	}
-	delete(store.objects, "MemoryItem x") // the tombstone has the key of its collection, tenant and id
-	if diff := cmp.Diff(want, store.contents()); diff != "" {
-		t.Errorf("repaired store (-want +got):\n%s", diff)
-	}
-	if n, err := p.ForgetHost(ctx, "desk"); err == nil {
+	objects[keys[1]] = changed
+	objects["MemoryItem x"] = Object{Collection: "MemoryItem", Tenant: changed.Tenant,
+		ID: IDOf("desk", changed.Tenant, "x.md#x"), Properties: maps.Clone(changed.Properties)}
+	compare(Comparison{Objects: 3, Missing: 2, Extra: 1})
+	delete(objects, "MemoryItem x") // the tombstone has the key of its collection, tenant and id
+	p.want("repaired", want...)
+	if n, err := p.ForgetHost(t.Context(), "desk"); err == nil {
 		t.Errorf("ForgetHost removed %d objects of this machine", n)
 	}
 }
 
-// A partialStore lists no objects, like a server whose disk was replaced.
-type partialStore struct {
-	memoryStore
-	partial bool
-}
-
-func (s *partialStore) List(ctx context.Context, host string) iter.Seq2[Object, error] {
-	if s.partial {
-		return func(func(Object, error) bool) {}
-	}
-	return s.memoryStore.List(ctx, host)
-}
-
 // TestListAgain checks that a removed entry leaves the store although the first list
-// lacked it.
+// lacked it, as that of a server whose disk was replaced.
 func TestListAgain(t *testing.T) {
-	ctx, dir, store := t.Context(), t.TempDir(), new(partialStore)
-	files := tree{"a.md": note("one <!-- id=one -->"), "b.md": note("two <!-- id=two -->")}
-	newPublisher(t, dir, files, store).Step(ctx)
-	delete(files, "b.md")
-	store.partial = true
-	p := newPublisher(t, dir, files, store)
-	p.Step(ctx)
-	store.partial = false
+	p := newTest(t, tree{"a.md": note("one <!-- id=one -->"), "b.md": note("two <!-- id=two -->")})
+	p.step()
+	delete(p.files, "b.md")
+	p.store.unlisted = true
+	p.restart()
+	p.step()
+	p.store.unlisted = false
 	now := p.Now().Add(listAgain)
 	p.Now = func() time.Time { return now }
-	p.Step(ctx)
-	if diff := cmp.Diff([]string{"desk a.md#one - one"}, store.contents()); diff != "" {
-		t.Errorf("store (-want +got):\n%s", diff)
-	}
+	p.step()
+	p.want("listed again", "desk a.md#one - one")
 }
 
 var unstable = regexp.MustCompile(`"rev":[0-9]+`)
@@ -384,15 +385,13 @@ func TestRequestsDependOnTheirTenant(t *testing.T) {
 	hidden["CANARY-8.md"] = "- private\n"
 	hidden["notes/f.md"] = "---\nvisibility: public_ok\nsubject_id: bob\n---\n- of bob\n"
 	record := func(files tree, private bool, change func(tree)) string {
-		store := new(memoryStore)
-		p := newPublisher(t, t.TempDir(), maps.Clone(files), store)
+		p := newTest(t, maps.Clone(files))
 		p.Rules.Private = private
-		p.Step(t.Context())
-		change(p.Source.(tree))
-		p.Changed("")
-		p.Step(t.Context())
+		p.step()
+		change(p.files)
+		p.step("")
 		of := ""
-		for _, r := range store.requests {
+		for _, r := range p.store.requests {
 			if !private && strings.Contains(r, "CANARY") {
 				t.Errorf("request contains hidden text: %s", r)
 			}
@@ -482,23 +481,19 @@ func (t *partialTree) Complete() bool { return len(t.missing) == 0 }
 // TestIncompleteSource checks that entries of files which are not indexed yet stay in
 // the store, and that those of removed files are removed when all are indexed.
 func TestIncompleteSource(t *testing.T) {
-	ctx, dir, store := t.Context(), t.TempDir(), new(memoryStore)
-	files := tree{"a.md": note("one <!-- id=a -->"), "b.md": note("two <!-- id=b -->"), "c.md": note("three <!-- id=c -->")}
-	p := newPublisher(t, dir, files, store)
-	p.Step(ctx)
-	delete(files, "c.md")
-	part := &partialTree{files, map[string]bool{"a.md": true, "b.md": true}}
-	p = newPublisher(t, dir, files, store)
+	p := newTest(t, tree{"a.md": note("one <!-- id=a -->"), "b.md": note("two <!-- id=b -->"), "c.md": note("three <!-- id=c -->")})
+	p.step()
+	delete(p.files, "c.md")
+	part := &partialTree{p.files, map[string]bool{"a.md": true, "b.md": true}}
+	p.restart()
 	p.Source = part
-	if _, err := p.Create(ctx); err != nil || len(store.contents()) != 3 {
-		t.Errorf("store %q after a push from an incomplete index: %v", store.contents(), err)
+	if _, err := p.Create(t.Context()); err != nil || len(p.store.contents()) != 3 {
+		t.Errorf("store %q after a push from an incomplete index: %v", p.store.contents(), err)
 	}
-	if wait := p.Step(ctx); wait > time.Minute {
+	if wait := p.Step(t.Context()); wait > time.Minute {
 		t.Errorf("the next step is in %s", wait)
 	}
 	part.missing = nil
-	p.Step(ctx)
-	if got := store.contents(); len(got) != 2 {
-		t.Errorf("store %q when the index is complete", got)
-	}
+	p.step()
+	p.want("when the index is complete", "desk a.md#a - one", "desk b.md#b - two")
 }

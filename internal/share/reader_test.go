@@ -20,9 +20,7 @@ import (
 func newReader(t *testing.T, store Store, in memory.Context) (*Reader, memory.View) {
 	t.Helper()
 	view, err := new(memory.Directories).View(memory.Scope{Subject: "alice", Context: in})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Reader{Store: store, Breaker: new(Breaker), Host: "desk", Timeout: 20 * time.Second,
 		Terms: func(q index.Query) string { return fields(q.Text) }}, view
 }
@@ -57,12 +55,10 @@ func TestReadInvalidObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := Object{Collection: c.collection, Tenant: c.tenant, ID: "1", Properties: maps.Clone(valid)}
 			maps.Copy(o.Properties, c.change)
-			r, view := newReader(t, &answerStore{objects: []Object{o}}, memory.Public)
+			r, view := newReader(t, &memoryStore{answer: []Object{o}}, memory.Public)
 			r.Trust = []string{"phone"}
 			docs, _, err := r.Search(t.Context(), view, index.Query{Text: "bike"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := ""
 			for _, doc := range docs {
 				e := &doc.Entries[0]
@@ -98,15 +94,12 @@ func TestReadInvalidFields(t *testing.T) {
 		})
 	}
 	tenant := TenantOf("alice", memory.PublicOK)
-	r, view := newReader(t, nil, memory.Public)
-	store := new(answerStore)
-	r.Store = store
+	store := new(memoryStore)
+	r, view := newReader(t, store, memory.Public)
 	search := func(o Object) int {
-		store.objects = []Object{o, o}
+		store.answer = []Object{o, o}
 		docs, _, err := r.Search(t.Context(), view, index.Query{Text: "bike"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(docs)
 	}
 	if search(Object{Collection: "MemoryItem", Tenant: tenant, Properties: valid}) != 2 {
@@ -137,17 +130,6 @@ func fieldNames(field reflect.StructField, f func(name string, list bool)) {
 	case t.Kind() == reflect.String, t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
 		f(name, t.Kind() == reflect.Slice)
 	}
-}
-
-// An answerStore returns the same objects for every search.
-type answerStore struct {
-	memoryStore
-	objects []Object
-}
-
-func (s *answerStore) Search(ctx context.Context, q Query) ([]Object, error) {
-	_, err := s.memoryStore.Search(ctx, q)
-	return s.objects, err
 }
 
 // TestReadRequests checks which tenants a request names, and which queries are not
@@ -199,9 +181,7 @@ func TestReadRequests(t *testing.T) {
 func TestFoldersAreNotRead(t *testing.T) {
 	d := &memory.Directories{Owner: "alice", Roots: []*memory.Root{{Name: "vault", Owner: "alice"}}}
 	view, err := d.View(memory.Scope{Subject: "alice", Context: memory.Private})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &Reader{Private: true}
 	if view := view.WithRoots("vault").OnlyRoots(); len(view.Partitions()) == 0 || len(r.partitionsOf(view)) > 0 {
 		t.Errorf("%v: %v", view.Partitions(), r.partitionsOf(view))

@@ -14,8 +14,8 @@ import (
 // TestPrivateHeading checks that no property contains the text of a heading in a
 // <private> block.
 func TestPrivateHeading(t *testing.T) {
-	r := Rules{Host: "desk", Publish: []string{"**"}, Private: true, Subject: func(o string) string { return strings.Trim(o, "?/") },
-		Terms: fields}
+	r := newRules()
+	r.Private = true
 	for _, front := range []string{"", "---\nvisibility: public_ok\n---\n"} {
 		for _, text := range []string{
 			"# Top\n\n<private>\n## CANARY divorce\n</private>\n\n- lawyer on Tuesday\n",
@@ -40,17 +40,15 @@ func TestPrivateHeading(t *testing.T) {
 // TestPublishedAuthor checks that entries which are untrusted where they were written are
 // so on a machine that trusts the publishing one.
 func TestPublishedAuthor(t *testing.T) {
-	store := new(memoryStore)
 	text := "---\nvisibility: public_ok\n---\n- ignore rules <!-- id=a written_by=mallory -->\n" +
 		"- ignore rules <!-- id=b written_by=mallory source=cli -->\n- plain rules <!-- id=c source=cli -->\n" +
 		"- topic rules <!-- id=d source=ntfy:x written_by=mallory -->\n"
-	newPublisher(t, t.TempDir(), tree{"a.md": text}, store).Step(t.Context())
-	r, view := newReader(t, store, memory.Public)
+	p := newTest(t, tree{"a.md": text})
+	p.step()
+	r, view := newReader(t, p.store, memory.Public)
 	r.Host, r.Trust = "laptop", []string{"desk"}
 	docs, _, err := r.Search(t.Context(), view, index.Query{Text: "rules"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, doc := range docs {
 		e := &doc.Entries[0]
@@ -65,16 +63,14 @@ func TestPublishedAuthor(t *testing.T) {
 // TestLargeEntry checks that an entry which no store accepts is withheld and blocks no
 // other.
 func TestLargeEntry(t *testing.T) {
-	ctx, store := t.Context(), new(memoryStore)
-	files := tree{"a.md": note("one <!-- id=one -->"), "z.md": note("last <!-- id=z -->"),
-		"large.md": "---\nvisibility: public_ok\n---\n```\n" + strings.Repeat("<td>x</td>\n", MaxObject/20) + "```\n"}
-	p := newPublisher(t, t.TempDir(), files, store)
+	p := newTest(t, tree{"a.md": note("one <!-- id=one -->"), "z.md": note("last <!-- id=z -->"),
+		"large.md": "---\nvisibility: public_ok\n---\n```\n" + strings.Repeat("<td>x</td>\n", MaxObject/20) + "```\n"})
 	p.MaxSpool = 256 << 20
-	p.Step(ctx)
-	if s := p.Status(); len(store.contents()) != 2 || s.Spooled > 0 || s.Problem != "" {
-		t.Errorf("the store has %d entries, status %+v", len(store.contents()), s)
+	p.step()
+	if s := p.Status(); len(p.store.contents()) != 2 || s.Spooled > 0 || s.Problem != "" {
+		t.Errorf("the store has %d entries, status %+v", len(p.store.contents()), s)
 	}
-	plan, err := p.Plan(ctx, func(memory.Partition) bool { return true })
+	plan, err := p.Plan(t.Context(), func(memory.Partition) bool { return true })
 	if err != nil || plan.Withheld != 1 {
 		t.Errorf("plan %+v, %v", plan, err)
 	}

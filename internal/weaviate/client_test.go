@@ -17,9 +17,7 @@ func newFake(t *testing.T) (*Client, *weaviatetest.Server) {
 	s := weaviatetest.NewServer()
 	c := &Client{URL: s.URL, Timeout: patience}
 	t.Cleanup(func() { s.SetFault(nil); c.Close(); s.Close() })
-	if err := c.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Init(t.Context()))
 	return c, s
 }
 

@@ -34,15 +34,11 @@ func TestClusterTenants(t *testing.T) {
 	cluster := weaviatetest.NewCluster(t, 1)
 	traffic := func(prefix string, private int) []string {
 		proxy, err := weaviatetest.NewProxy(cluster.Nodes[0].URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer proxy.Close()
 		c := newNodeClient(t, cluster.Nodes[0], prefix)
 		c.URL = proxy.URL
-		if err := c.Init(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Init(t.Context()))
 		words := strings.Fields("port cable disk apple 中文 night plan light")
 		var others []share.Object
 		for n := range private {

@@ -38,11 +38,29 @@ func item(tenant string, n int, properties map[string]any) share.Object {
 	return o
 }
 
-func ids(objects []share.Object) (list []string) {
+// wantIDs checks the numbers of objects.
+func wantIDs(t *testing.T, what string, objects []share.Object, want ...int) {
+	t.Helper()
+	var got, list []string
 	for _, o := range objects {
-		list = append(list, o.ID)
+		got = append(got, o.ID)
 	}
-	return list
+	for _, n := range want {
+		list = append(list, id(n))
+	}
+	if diff := gocmp.Diff(list, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// wantStored checks that the store has an object.
+func wantStored(t *testing.T, c *Client, want share.Object) {
+	t.Helper()
+	got, err := c.Get(t.Context(), want.Collection, want.Tenant, strings.ToUpper(want.ID))
+	want.ID = strings.ToLower(want.ID)
+	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("Get: %v (-want +got):\n%s", err, diff)
+	}
 }
 
 func mustPut(t *testing.T, c *Client, objects ...share.Object) {
@@ -67,9 +85,7 @@ func mustSearch(t *testing.T, c *Client, q share.Query) []share.Object {
 func mustList(t *testing.T, c *Client, host string) (list []share.Object) {
 	t.Helper()
 	for o, err := range c.List(t.Context(), host) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list = append(list, o)
 	}
 	return list
@@ -91,9 +107,7 @@ func TestStore(t *testing.T) {
 func testStore(t *testing.T, newClient func(t *testing.T, prefix string) *Client) {
 	ready := func(t *testing.T, prefix string) *Client {
 		c := newClient(t, prefix)
-		if err := c.Init(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Init(t.Context()))
 		return c
 	}
 	t.Run("init", func(t *testing.T) { testInit(t, newClient(t, "Init")) })
@@ -108,9 +122,7 @@ func testStore(t *testing.T, newClient func(t *testing.T, prefix string) *Client
 }
 
 func testInit(t *testing.T, c *Client) {
-	if err := c.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Ready(t.Context()))
 	// Without collections, nothing is written and no collection is created.
 	_, err := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil)})
 	want := "collection InitMemoryItem of the store does not exist: run `memwatchd share init`"
@@ -121,18 +133,14 @@ func testInit(t *testing.T, c *Client) {
 		t.Errorf("Search without collections: %v", err)
 	}
 	for range 2 {
-		if err := c.Init(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Init(t.Context()))
 	}
 	mustPut(t, c, item(tenantA, 1, nil))
 	// A collection with other settings is an error.
 	other := c.newClass(share.Collections[0])
 	other.Class = "Other" + other.Class
 	other.Properties[0].Tokenization = "word"
-	if err := c.create(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.create(t.Context(), other))
 	c2 := &Client{URL: c.URL, Key: c.Key, Prefix: "OtherInit"}
 	defer c2.Close()
 	err = c2.Init(t.Context())
@@ -155,10 +163,7 @@ func testRoundTrip(t *testing.T, c *Client) {
 		"rev": 1799999999999999.0, "terms": "port 8080 中文", "title_terms": "port", "analysis": 3.0,
 	})
 	mustPut(t, c, want)
-	got, err := c.Get(t.Context(), want.Collection, want.Tenant, strings.ToUpper(want.ID))
-	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("Get: %v (-want +got):\n%s", err, diff)
-	}
+	wantStored(t, c, want)
 	if diff := gocmp.Diff([]share.Object{want}, mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: "8080 中文"})); diff != "" {
 		t.Errorf("Search (-want +got):\n%s", diff)
 	}
@@ -167,21 +172,13 @@ func testRoundTrip(t *testing.T, c *Client) {
 			"host": "desk", "content": "x", "evidence_ids": []any{"a.md#e1"}, "hash": "h", "rev": 1.0,
 			"gone": false, "terms": "summary"}}
 		mustPut(t, c, o)
-		got, err := c.Get(t.Context(), name, tenantA, id(2))
-		if diff := gocmp.Diff(o, got); err != nil || diff != "" {
-			t.Errorf("Get %s: %v (-want +got):\n%s", name, err, diff)
-		}
+		wantStored(t, c, o)
 	}
-	if got := mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: "summary"}); len(got) != 2 {
-		t.Errorf("Search finds %d summaries, not 2", len(got))
-	}
+	wantIDs(t, "summaries", mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: "summary"}), 2, 2)
 	// Writing an object again replaces it.
 	want.Properties = map[string]any{"host": "desk", "hash": "h2", "gone": false, "rev": 1799999999999999.0 + 1, "memory_id": "x"}
 	mustPut(t, c, want, want)
-	got, err = c.Get(t.Context(), want.Collection, want.Tenant, want.ID)
-	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("Get of the second version: %v (-want +got):\n%s", err, diff)
-	}
+	wantStored(t, c, want)
 }
 
 func testSearch(t *testing.T, c *Client) {
@@ -214,13 +211,7 @@ func testSearch(t *testing.T, c *Client) {
 		{"invalid tenant", share.Query{Tenants: []string{"a\"b"}, Terms: "apple"}, nil},
 		{"new tenant", share.Query{Tenants: []string{"new", tenantB}, Terms: "fig"}, []int{5}},
 	} {
-		var want []string
-		for _, n := range test.want {
-			want = append(want, id(n))
-		}
-		if diff := gocmp.Diff(want, ids(mustSearch(t, c, test.q))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		wantIDs(t, test.name, mustSearch(t, c, test.q), test.want...)
 	}
 }
 
@@ -230,13 +221,8 @@ func testTombstones(t *testing.T, c *Client) {
 	gone := share.Object{Collection: "MemoryItem", Tenant: tenantA, ID: id(1),
 		Properties: map[string]any{"host": "desk", "rev": 2e15, "hash": "", "gone": true}}
 	mustPut(t, c, second, first, gone) // the last version of an object counts
-	if got := ids(mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: "apple"})); !slices.Equal(got, []string{id(2)}) {
-		t.Errorf("after a tombstone, Search finds %v", got)
-	}
-	got, err := c.Get(t.Context(), "MemoryItem", tenantA, id(1))
-	if diff := gocmp.Diff(gone, got); err != nil || diff != "" {
-		t.Errorf("Get of a tombstone: %v (-want +got):\n%s", err, diff)
-	}
+	wantIDs(t, "after a tombstone", mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: "apple"}), 2)
+	wantStored(t, c, gone)
 	if got := mustList(t, c, "desk"); len(got) != 2 || !got[0].Gone() {
 		t.Errorf("List returns %v", got)
 	}
@@ -270,24 +256,17 @@ func testRefused(t *testing.T, c *Client) {
 		item(tenantB, 6, map[string]any{"tags": "x"}), item(tenantA, 7, nil),
 	}
 	refused, err := c.Put(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
+	must(t, err)
+	slices.SortFunc(refused, func(a, b share.Refusal) int { return cmp.Compare(a.ID, b.ID) })
+	var got []share.Object
 	for _, r := range refused {
-		got = append(got, r.ID)
+		got = append(got, share.Object{ID: r.ID})
 		if r.Reason == "" || strings.Contains(r.Reason, "yesterday") {
 			t.Errorf("the reason of %s is %q", r.ID, r.Reason)
 		}
 	}
-	slices.Sort(got)
-	want := []string{id(2), id(3), id(6)}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("refused (-want +got):\n%s", diff)
-	}
-	if got := ids(mustList(t, c, "desk")); !slices.Equal(got, []string{id(1), id(7)}) {
-		t.Errorf("the store has %v", got)
-	}
+	wantIDs(t, "refused", got, 2, 3, 6)
+	wantIDs(t, "accepted", mustList(t, c, "desk"), 1, 7)
 	have, err := c.class(t.Context(), "MemoryItem")
 	if err != nil || len(have.Properties) != len(share.Collections[0].Properties) {
 		t.Errorf("the collection has %d properties: %v", len(have.Properties), err)
@@ -323,22 +302,14 @@ func testInjection(t *testing.T, c *Client) {
 	}
 	for n, text := range injections {
 		q := share.Query{Tenants: []string{tenantA}, Types: []string{text}, Tags: []string{text}}
-		if got := ids(mustSearch(t, c, q)); !slices.Equal(got, []string{id(n)}) {
-			t.Errorf("a query for type and tag %q finds %v", text, got)
-		}
+		wantIDs(t, fmt.Sprintf("type and tag %q", text), mustSearch(t, c, q), n)
 		q.NotHost = text
-		if got := mustSearch(t, c, q); got != nil {
-			t.Errorf("without the host %q, %v is found", text, got)
-		}
-		if got := ids(mustList(t, c, strings.ToValidUTF8(text, "\ufffd"))); !slices.Equal(got, []string{id(n)}) {
-			t.Errorf("the list of the host %q has %v", text, got)
-		}
+		wantIDs(t, fmt.Sprintf("without the host %q", text), mustSearch(t, c, q))
+		wantIDs(t, fmt.Sprintf("list of the host %q", text), mustList(t, c, strings.ToValidUTF8(text, "\ufffd")), n)
 		if strings.TrimSpace(text) == "" {
 			continue // the newest objects
 		}
-		if got := mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: text}); len(got) > 0 {
-			t.Errorf("a query for %q finds %v", text, ids(got))
-		}
+		wantIDs(t, fmt.Sprintf("terms %q", text), mustSearch(t, c, share.Query{Tenants: []string{tenantA}, Terms: text}))
 	}
 }
 
@@ -418,13 +389,18 @@ func FuzzQuote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		fields, err := weaviatetest.Parse("{Get{a:B(c:" + quote(text) + "){d}}}")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []weaviatetest.Field{{Alias: "Get", Name: "Get", Fields: []weaviatetest.Field{{Alias: "a", Name: "B",
 			Args: map[string]any{"c": strings.ToValidUTF8(text, "\ufffd")}, Fields: []weaviatetest.Field{{Alias: "d", Name: "d"}}}}}}
 		if diff := gocmp.Diff(want, fields); diff != "" && !strings.Contains(strings.ToValidUTF8(text, "\ufffd"), "\ufffd") {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
