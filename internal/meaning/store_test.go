@@ -60,18 +60,14 @@ func newPartition(t testing.TB, list [][]float32) *partitionFile {
 
 func mustAppend(t testing.TB, p *partitionFile, first int, list [][]float32) {
 	t.Helper()
-	if err := p.append(keysFrom(first, len(list)), list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.append(keysFrom(first, len(list)), list))
 	t.Cleanup(p.close)
 }
 
 func reopen(t testing.TB, p *partitionFile) *partitionFile {
 	t.Helper()
 	again, err := openPartition(p.path, p.dimensions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(again.close)
 	if again.of != p.of {
 		t.Errorf("partition %v instead of %v", again.of, p.of)
@@ -98,9 +94,7 @@ func recall(t testing.TB, p *partitionFile, list, queries [][]float32, n int) fl
 	found := 0
 	for _, q := range queries {
 		hits, err := p.near(q, n, acceptAll)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := nearest(list, q, n)
 		for _, h := range hits {
 			if slices.Contains(want, h.Key) {
@@ -142,9 +136,7 @@ func TestRejectedKeys(t *testing.T) {
 		keys, vectors := keysFrom(i+1, 100), slices.Clone(list[i:i+100])
 		slices.Reverse(keys)
 		slices.Reverse(vectors)
-		if err := many.append(keys, vectors); err != nil {
-			t.Fatal(err)
-		}
+		must(t, many.append(keys, vectors))
 	}
 	mustAppend(t, many, 4001, list[4000:])
 	for _, q := range list[4000:4040] {
@@ -170,18 +162,14 @@ func TestTornTail(t *testing.T) {
 	p := newPartition(t, list)
 	end := p.offset(4)
 	origin, err := os.ReadFile(p.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, fill := range []string{"cut", "zeros"} {
 		for cut := end; cut < int64(len(origin)); cut += 7 {
 			text := slices.Clone(origin[:cut])
 			if fill == "zeros" { // the size was on disk, the content was not
 				text = append(text, make([]byte, int64(len(origin))-cut)...)
 			}
-			if err := os.WriteFile(p.path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(p.path, text, 0o600))
 			again := reopen(t, p)
 			for _, key := range keysFrom(1, 4) {
 				if !again.has(key) {
@@ -206,9 +194,7 @@ func TestRetain(t *testing.T) {
 	list := randomVectors(1, 5000, 64)
 	p := newPartition(t, list)
 	for range 2 {
-		if err := p.retain(func(key index.TextKey) bool { return key%2 == 1 }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.retain(func(key index.TextKey) bool { return key%2 == 1 }))
 	}
 	mustAppend(t, p, 6000, list[:1])
 	for _, p := range []*partitionFile{p, reopen(t, p)} {
@@ -223,9 +209,7 @@ func TestRetain(t *testing.T) {
 	if err != nil || info.Size() != p.offset(2501) || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := p.retain(func(index.TextKey) bool { return false }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.retain(func(index.TextKey) bool { return false }))
 	if info, err := os.Stat(p.path); err != nil || info.Size() != p.offset(0) {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -244,13 +228,9 @@ func TestDamage(t *testing.T) {
 	flip := func(at int64) {
 		t.Helper()
 		text, err := os.ReadFile(p.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text[at] ^= 0x40
-		if err := os.WriteFile(p.path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(p.path, text, 0o600))
 	}
 	flip(p.offset(250) + 20)
 	p = reopen(t, p)
@@ -271,9 +251,7 @@ func TestDamage(t *testing.T) {
 	if _, err := openPartition(p.path, 65); !errors.Is(err, errDamaged) {
 		t.Errorf("with other dimensions: %v", err)
 	}
-	if err := os.Truncate(p.path, 100); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(p.path, 100))
 	if hits, err := p.near(list[0], 3, acceptAll); err == nil {
 		t.Errorf("found %v", hits)
 	}

@@ -213,3 +213,10 @@ func (w *world) textOf(p memory.Partition, key index.TextKey) string {
 	}
 	return ""
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
