@@ -407,27 +407,3 @@ func TestOverflow(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 }
-
-// TestUserDirectoryChangesWhileStopped makes a directory a user's, or lets it
-// stop being one, while no daemon runs and without a change of its files. Their
-// owner follows at the next start.
-func TestUserDirectoryChangesWhileStopped(t *testing.T) {
-	t.Parallel()
-	l := newLive(t, t.TempDir(), "")
-	l.write("carol/MEMORY.md", "# Carol\n")
-	l.write("carol/memory/notes.md", "- quince\n")
-	l.start()
-	carol := fields{"subject": "carol", "context": "private"}
-	for _, is := range []bool{true, false, true} {
-		if got := len(l.search(carol, "quince", nil).Hits); (got == 1) != is {
-			t.Errorf("the directory is a user's: %v, and the user finds %d entries", is, got)
-		}
-		testkit.Must(t, l.stop())
-		if is {
-			testkit.Must(t, os.Remove(l.path("carol/MEMORY.md")))
-		} else {
-			l.write("carol/MEMORY.md", "# Carol\n")
-		}
-		l.start()
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
@@ -87,74 +84,6 @@ func (c *chores) sentinel(name string) {
 }
 
 func (c *chores) planned() int { return c.mustStatus().Todosync.Planned }
-
-// writes lists the files that the daemon wrote, except sentinels, by path.
-func (c *chores) writes() []string {
-	c.t.Helper()
-	var a api.JournalAnswer
-	c.must("journal", owner.with(fields{"limit": 100}), &a)
-	paths := []string{}
-	for _, w := range a.Writes {
-		if !strings.Contains(w.Path, "sentinel") && w.Cause != "external" {
-			paths = append(paths, w.Path)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-func (c *chores) wrote(want ...string) {
-	c.t.Helper()
-	slices.Sort(want)
-	if diff := cmp.Diff(want, c.writes()); diff != "" && len(want)+len(c.writes()) > 0 {
-		c.t.Errorf("written (-want +got):\n%s", diff)
-	}
-}
-
-const quickly = "write: {quiet: 50ms}\n"
-
-// TestRaceTodoTicksOnce checks that one edit by hand causes one write-back of each
-// affected file and no further writes, not even after a restart.
-func TestRaceTodoTicksOnce(t *testing.T) {
-	t.Parallel()
-	c := startChores(t, quickly)
-	third := testkit.DaysAgo(2) + "/telegram_1.md"
-	const crlf = "\ufeff## Follow Ups\r\n- [ ] Renew the certificate\r\n\r\n## Tasks\r\n* [ ]  renew the **certificate**."
-	c.write(third, crlf)
-	c.sync()
-	c.edit(c.now, "[ ]", "[x]")
-	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask))
-	c.becomes(third, strings.Replace(crlf, "* [ ]", "* [x]", 1))
-	c.sentinel("a")
-	c.wrote(c.before, third)
-	if got, want := c.read(c.now), strings.Replace(oneTask, "[ ]", "[x]", 1); got != want {
-		t.Errorf("the file that was edited is\n%s\nwant it as it was saved:\n%s", got, want)
-	}
-	testkit.Must(t, c.stop())
-	c.start()
-	c.noted()
-	c.sentinel("b")
-	c.wrote(c.before, third)
-}
-
-// TestTodoWaitsAcrossKill checks that a pending write-back is not lost when the
-// daemon is killed, and is done when possible.
-func TestTodoWaitsAcrossKill(t *testing.T) {
-	t.Parallel()
-	c := startChores(t, "write: {quiet: 1h}\n")
-	c.write(c.before, oneTask+"\n")
-	c.sync()
-	c.edit(c.now, "[ ]", "[x]")
-	c.until("the write-back waits", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
-	c.cmd.Process.Kill()
-	<-c.done
-	c.done = nil
-	c.configure(quickly)
-	c.start()
-	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)+"\n")
-	c.sentinel("a")
-	c.wrote(c.before)
-}
 
 func (c *chores) remove(path string) {
 	c.t.Helper()
@@ -653,170 +582,6 @@ func (c *chores) wantMix(acked map[string]string) {
 	}
 }
 
-// stamps returns the modes, times and contents of all files below the root.
-func (l *live) stamps() map[string]string {
-	l.t.Helper()
-	list := map[string]string{}
-	err := filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		var text []byte
-		if info.Mode().IsRegular() {
-			text, err = os.ReadFile(path)
-		}
-		list[strings.TrimPrefix(path, l.root)] = fmt.Sprintf("%s %s %s", info.Mode(), info.ModTime(), text)
-		return err
-	})
-	testkit.Must(l.t, err)
-	return list
-}
-
-// wantStill checks that no temporary files are left and that nothing is written
-// for a while.
-func (l *live) wantStill(state string) {
-	l.t.Helper()
-	l.wantSettled()
-	watched := 2 * time.Second
-	if os.Getenv("FAULTS") != "" {
-		watched = 2 * time.Minute
-	}
-	before, applied := l.stamps(), l.mustStatus().Write.Applied
-	time.Sleep(watched) // the interval of the observation
-	if diff := cmp.Diff(before, l.stamps()); diff != "" {
-		l.t.Errorf("%s, within %s (-before +after):\n%s", state, watched, diff)
-	}
-	if now := l.mustStatus().Write.Applied; now != applied {
-		l.t.Errorf("%s, within %s %d changes were made", state, watched, now-applied)
-	}
-}
-
-// overdue makes a run of the compactor that was due days ago a missed one. The
-// daemon must not run.
-func (l *live) overdue(days int) {
-	l.t.Helper()
-	path := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/compactor.json")
-	passed := map[string]any{"schedule": "0 3 * * *"}
-	if text, err := os.ReadFile(path); err == nil {
-		testkit.Must(l.t, json.Unmarshal(text, &passed))
-	}
-	passed["until"] = time.Now().AddDate(0, 0, -days)
-	delete(passed, "meant")
-	text, err := json.Marshal(passed)
-	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	testkit.Must(l.t, err)
-}
-
-// ran returns the time of the compactor's last run.
-func (l *live) ran() time.Time {
-	l.t.Helper()
-	s := l.mustStatus().Compactor
-	if s.Problem != "" {
-		l.t.Errorf("the compactor says: %s", s.Problem)
-	}
-	return s.LastRun
-}
-
-// crowd fills a long-term file over its limit, so that part of it must be
-// archived.
-func (c *chores) crowd() string {
-	c.t.Helper()
-	const path = "_longterms/owner/_index.md"
-	var text strings.Builder
-	for n := range 250 {
-		fmt.Fprintf(&text, "- something to remember, number %d\n", n)
-	}
-	c.write(path, text.String())
-	return path
-}
-
-// TestWriteSwitches checks that each switch turns off only its own function,
-// and with any setting nothing is written at the first start. A missed run of
-// the compactor is made up for, once.
-func TestWriteSwitches(t *testing.T) {
-	t.Parallel()
-	for _, s := range []struct {
-		name, config    string
-		ticks, compacts bool
-	}{
-		{"all on", "", true, true},
-		{"write off", "write: {enabled: false, quiet: 0s}\n", false, false},
-		{"todosync off", "todosync: {enabled: false}\n", false, true},
-		{"compactor off", "compactor: {enabled: false}\n", true, false},
-	} {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			config := s.config
-			if !strings.Contains(config, "write:") {
-				config += "write: {quiet: 0s}\n"
-			}
-			c := &chores{live: newLive(t, t.TempDir(), config), before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
-			c.write(c.before, oneTask)
-			c.write(c.now, oneTask)
-			c.write(testkit.DaysAgo(3)+"/done.md", "## Tasks\n- [x] Call Bob\n")
-			c.write(testkit.DaysAgo(4)+"/open.md", "## Tasks\n- [ ] Call Bob\n")
-			counter := testkit.DaysAgo(5) + "/counter.md"
-			c.write(counter, "---\ntasks: \"7/9\"\n---\n## Tasks\n- [ ] Water the plants\n")
-			index := c.crowd()
-			crowded := c.read(index)
-
-			before := c.stamps()
-			c.start()
-			c.noted()
-			c.wantStill("at the first start")
-			if diff := cmp.Diff(before, c.stamps()); diff != "" || !c.ran().IsZero() {
-				t.Errorf("the first start writes, or the compactor ran at %s (-before +after):\n%s", c.ran(), diff)
-			}
-			testkit.Must(t, c.stop())
-
-			c.overdue(3)
-			c.start()
-			c.noted()
-			if s.name != "compactor off" {
-				c.until("the compactor has run", func() bool { return !c.ran().IsZero() })
-			}
-			if s.compacts {
-				c.until("it has made room", func() bool { return len(c.read(index)) < len(crowded) && strings.Contains(c.read(counter), "0/1") })
-			}
-			c.edit(c.now, "[ ]", "[x]")
-			if s.ticks {
-				c.becomes(c.before, tickedTask)
-			}
-			c.wantStill("when all is done")
-			after := c.stamps()
-			before["/"+c.now] = after["/"+c.now]
-			for path := range after {
-				compacts := strings.HasPrefix(path, "/_longterms") || path == "/"+counter || path == filepath.Dir("/"+counter)
-				ticks := path == "/"+c.before || path == filepath.Dir("/"+c.before)
-				if s.compacts && compacts || s.ticks && ticks {
-					delete(before, path)
-					delete(after, path)
-				}
-			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("what was not to be written is (-before +after):\n%s", diff)
-			}
-			if !s.compacts {
-				return
-			}
-			ran := c.ran() // only once
-			testkit.Must(t, c.stop())
-			c.start()
-			c.noted()
-			c.wantStill("when nothing is missing")
-			if again := c.ran(); !again.Equal(ran) {
-				t.Errorf("it ran at %s, and again at %s", ran, again)
-			}
-		})
-	}
-}
-
 // A sitting is an editor with an open file.
 type sitting struct {
 	name    string
@@ -889,57 +654,5 @@ func TestWriteWaitsForEditor(t *testing.T) {
 			os.Remove(c.path(c.before) + "~") // Emacs keeps a backup
 			others.wantOnce()
 		})
-	}
-}
-
-// TestWriteWaitsForGit checks that while a git operation is in progress, the
-// daemon writes nothing to the repository.
-func TestWriteWaitsForGit(t *testing.T) {
-	t.Parallel()
-	needs(t, "git")
-	c := startChores(t, eager)
-	git := func(args ...string) error {
-		cmd := exec.Command("git", append([]string{"-C", c.root, "-c", "user.name=x", "-c", "user.email=x@x"}, args...)...)
-		cmd.Env = append(os.Environ(), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true")
-		return cmd.Run()
-	}
-	commit := func(branch, text string) {
-		t.Helper()
-		c.write("notes.md", text)
-		for _, args := range [][]string{{"add", "notes.md"}, {"commit", "-q", "-m", branch}, {"branch", "-f", branch}} {
-			if err := git(args...); err != nil {
-				t.Fatalf("git %q: %v", args, err)
-			}
-		}
-	}
-	testkit.Must(t, git("init", "-q", "-b", "main"))
-	commit("base", "- a\n")
-	commit("theirs", "- b\n")
-	testkit.Must(t, git("checkout", "-q", "-b", "ours", "base"))
-	commit("other", "- c\n")
-
-	lock := filepath.Join(c.root, ".git/index.lock")
-	testkit.Must(t, os.WriteFile(lock, nil, 0o600))
-	c.edit(c.now, "[ ]", "[x]")
-	c.waitsFor(c.before, "git is running")
-	if text := c.read(c.before); text != oneTask {
-		t.Errorf("it was not left alone:\n%s", text)
-	}
-	testkit.Must(t, os.Remove(lock))
-	c.becomes(c.before, tickedTask)
-
-	third := testkit.DaysAgo(2) + "/cli_3.md"
-	c.write(third, "## Tasks\n- [ ] Call Bob\n")
-	c.sync()
-	for _, doing := range []string{"rebase", "merge"} {
-		if err := git(doing, "theirs"); err == nil {
-			t.Fatalf("git %s finds nothing to ask a person about", doing)
-		}
-		c.write(testkit.DaysAgo(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
-		c.waitsFor(third, "a git "+doing+" is in progress")
-		testkit.Must(t, git(doing, "--abort"))
-		c.until("it is written", func() bool { return strings.Contains(c.read(third), "[x]") })
-		c.write(third, "## Tasks\n- [ ] Call Eve\n")
-		c.sync()
 	}
 }

@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -132,6 +134,9 @@ func readClock(face string) time.Time {
 //	daemon NAME wait CODE        wait for the end and check the exit code
 //	exits CODE PROGRAM [ARG...]  run a program and check its exit code
 //	http METHOD PATH [BODY]      send a request to $SOCK; stdout is the answer
+//	call CODE OP[,OP...] [BODY]  post requests to $SOCK and check their error code, or ok
+//	until PATTERN PROGRAM [ARG...]  run a program until its output matches, or with ! does not
+//	holding TEXT DIR             list the files with a text, also in versions of the journal
 //	canned FILE                  answer each request to $CANNED with the content of a file
 //	fill FROM TO                 copy a file and expand the $VARIABLES in it
 //	printf TEXT FILE             write a file; both arguments may contain Go escapes
@@ -159,13 +164,16 @@ func runScripts(t *testing.T, dir string) {
 			return os.Geteuid() == 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"daemon": scriptDaemon,
-			"exits":  scriptExits,
-			"http":   scriptHTTP,
-			"canned": scriptCanned,
-			"fill":   scriptFill,
-			"printf": scriptPrintf,
-			"store":  scriptStore,
+			"daemon":  scriptDaemon,
+			"exits":   scriptExits,
+			"http":    scriptHTTP,
+			"call":    scriptCall,
+			"until":   scriptUntil,
+			"holding": scriptHolding,
+			"canned":  scriptCanned,
+			"fill":    scriptFill,
+			"printf":  scriptPrintf,
+			"store":   scriptStore,
 		},
 	})
 }
@@ -203,9 +211,13 @@ func setUpScript(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	source, err := filepath.Abs(repository)
+	if err != nil {
+		return err
+	}
 	for _, pair := range [][2]string{
 		{"HOME", home}, {"TZ", "UTC"}, {"PROGRAM", program}, {patience, "1"},
-		{"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // without this, each command waits a second at its end
+		{"REPOSITORY", source}, {"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // without this, each command waits a second at its end
 		{"XDG_RUNTIME_DIR", run}, {"SOCK", filepath.Join(run, "memwatchd", "memwatchd.sock")},
 		{"CANNED", filepath.Join(run, "canned.sock")}, {"BOT", filepath.Join(run, "bot.sock")},
 		{"XDG_CONFIG_HOME", filepath.Join(home, ".config")}, {"XDG_STATE_HOME", filepath.Join(home, ".local", "state")},
@@ -428,6 +440,51 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = io.Copy(ts.Stdout(), res.Body)
 	ts.Check(err)
 	fmt.Fprintln(ts.Stderr(), res.Status)
+}
+
+func scriptCall(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: call CODE OP[,OP...] [BODY]")
+	}
+	for op := range strings.SplitSeq(args[1], ",") {
+		body := strings.NewReader(strings.Join(append(args[2:], "{}")[:1], ""))
+		res, err := overSocket(ts.Getenv("SOCK")).Post("http://memwatchd/v1/"+op, "application/json", body)
+		ts.Check(err)
+		answer, err := io.ReadAll(res.Body)
+		ts.Check(errors.Join(err, res.Body.Close()))
+		var failed struct{ Error api.Error }
+		json.Unmarshal(answer, &failed) // of an answer without an error, the code is empty
+		if got := cmp.Or(string(failed.Error.Code), "ok"); got != args[0] {
+			ts.Fatalf("%s: %s, want %s: %s", op, got, args[0], answer)
+		}
+		ts.Stdout().Write(answer)
+	}
+}
+
+func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN PROGRAM [ARG...]")
+	}
+	pattern, err := regexp.Compile(`(?m)` + args[0])
+	ts.Check(err)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		ts.Exec(args[1], args[2:]...) // it may fail, as grep does
+		if pattern.MatchString(ts.ReadFile("stdout")) != neg {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the output of %q does not match %s within a minute, or still does", args[1:], args[0])
+		}
+	}
+}
+
+func scriptHolding(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: holding TEXT DIR")
+	}
+	list, err := filesHolding(args[0], ts.MkAbs(args[1]))
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), strings.Join(list, "\n"))
 }
 
 func overSocket(path string) *http.Client {
