@@ -17,10 +17,6 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-func contentChange(path, text string) Change {
-	return Change{Path: path, Cause: "test", Requested: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
-}
-
 func anyRecord(journal.Record) bool { return true }
 
 // linesWith returns a function that finds the lines with a text.

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -73,15 +72,6 @@ func TestLateWriter(t *testing.T) {
 	}
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain: %s", what)
-		}
-	}
-}
-
 // TestOpenForWriting checks that a file open for writing is not changed.
 func TestOpenForWriting(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
@@ -133,21 +123,6 @@ func TestOpenedWhileInPlace(t *testing.T) {
 		must(t, errors.Join(err, late.Close()))
 		wantFileAndCopy(t, w, "d/a.md", want[0], want[1])
 	}
-}
-
-// wantFileAndCopy checks that a file and one conflict copy of it are all files.
-func wantFileAndCopy(t *testing.T, w *Writer, path, text, copied string) {
-	t.Helper()
-	want := map[string]string{path: text}
-	for name := range w.readTestTree(t) {
-		if of, ok := memory.CopyOf(name); ok && of == path {
-			want[name] = copied
-		}
-	}
-	if len(want) != 2 {
-		t.Errorf("%d files, want 2", len(want))
-	}
-	wantFiles(t, w, want)
 }
 
 // TestRemoveAndSave checks that a save to a removed file that was still open

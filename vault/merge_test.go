@@ -283,24 +283,6 @@ func TestMergesLoseNothing(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// settleAll waits until the temporary files of all changes are gone: while a program
-// opens one, as a child of another test may, it stays.
-func (w *Writer) settleAll(t *testing.T) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		w.mu.Lock()
-		list := slices.Clone(w.leftovers)
-		w.mu.Unlock()
-		for _, l := range list {
-			w.settle(l)
-		}
-		if len(list) == 0 {
-			return
-		}
-	}
-	t.Errorf("not settled: %+v", w.leftovers)
-}
-
 // lastChange returns the ID of the newest change in the journal, or "".
 func (w *Writer) lastChange() string {
 	for _, r := range w.Journal.List(time.Time{}, "", 1) {

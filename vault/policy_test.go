@@ -13,13 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unrequestedChange returns a change for which no caller waits.
-func unrequestedChange(path, old, new string) Change {
-	c := newChange(path, old, new)
-	c.Requested = false
-	return c
-}
-
 func TestRefusedFiles(t *testing.T) {
 	w := newWriter(t, map[string]string{
 		"linked.md": "old", "read-only.md": "old", "latin.md": "old \xe9", "large.md": "old" + strings.Repeat("x", 100),

@@ -8,24 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"go.uber.org/goleak"
 )
-
-// TestMain runs the test binary as another process, which holds a lock or
-// changes files, or runs the tests and checks that they leave no goroutines.
-func TestMain(m *testing.M) {
-	if path := os.Getenv("VAULT_TEST_LOCK"); path != "" {
-		_, err := AcquireLock(path, Holder{PID: os.Getpid(), Socket: "/run/x.sock"})
-		fmt.Println(err)
-		select {} // until killed
-	}
-	if os.Getenv("VAULT_TEST_WRITER") != "" {
-		writeUntilKilled()
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")

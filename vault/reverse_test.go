@@ -24,9 +24,7 @@ func reverseText(now, before, after []byte) ([]byte, error) {
 // expected result of reversing the change or the reason why it fails.
 func TestReverse(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/reverse.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := func(f txtar.File) []byte {
 		return []byte(strings.NewReplacer("<no end>\n", "", "<cr>", "\r").Replace(string(f.Data)))
 	}
@@ -146,9 +144,7 @@ func FuzzReverseAfterEditsElsewhere(f *testing.F) {
 		}
 		join := func(lines []string) []byte { return []byte(strings.Join(lines, "")) }
 		got, err := reverseText(join(now), join(before), join(after))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(string(join(want)), string(got)); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}

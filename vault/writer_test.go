@@ -1,14 +1,11 @@
 package vault
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,50 +18,11 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// newWriter returns a writer without a quiet time on a new root.
-func newWriter(t *testing.T, files map[string]string) *Writer {
-	t.Helper()
-	return writerOn(t, newVault(t, files), filepath.Join(t.TempDir(), "journal"))
-}
-
-func writerOn(t *testing.T, v *Vault, dir string) *Writer {
-	t.Helper()
-	j, err := journal.Open(dir, 0)
-	must(t, err)
-	w := &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
-		settleDelay: time.Hour} // readTestTree settles
-	t.Cleanup(func() { // otherwise the directories of the replaced files stay open
-		for _, l := range slices.Clone(w.leftovers) {
-			w.settle(l)
-		}
-	})
-	return w
-}
-
-// newChange returns a requested change that replaces old by new in a file.
-func newChange(path, old, new string) Change {
-	return Change{Path: path, Cause: "edit", Requested: true, Edit: func(f *File) ([]byte, error) {
-		if f == nil {
-			return []byte(new), nil
-		}
-		return bytes.Replace(f.Data, []byte(old), []byte(new), 1), nil
-	}}
-}
-
-// wantFiles compares all files below the root, including temporary files.
-func wantFiles(t *testing.T, w *Writer, want map[string]string) {
-	t.Helper()
-	if diff := cmp.Diff(want, w.readTestTree(t)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-}
-
 func TestWrite(t *testing.T) {
 	for _, noLeases := range []bool{false, true} {
 		w := newWriter(t, map[string]string{"2026-02-04/cli.md": "- [ ] one\r\n- two"})
 		w.Vault.noLeases = noLeases
-		got, err := w.Write(t.Context(), newChange("2026-02-04/cli.md", "[ ]", "[x]"))
-		must(t, err)
+		got := w.mustWrite(t, newChange("2026-02-04/cli.md", "[ ]", "[x]"))
 		after := "- [x] one\r\n- two"
 		if !got.Changed || w.ownVersions["2026-02-04/cli.md"].hash != hashOf([]byte(after)) {
 			t.Errorf("%+v", got)
@@ -74,15 +32,13 @@ func TestWrite(t *testing.T) {
 		if err != nil || r.State != journal.StateDone || r.Before != journal.Digest([]byte("- [ ] one\r\n- two")) || r.After != journal.Digest([]byte(after)) {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if got, err := w.Write(t.Context(), newChange("2026-02-04/cli.md", "[ ]", "[x]")); err != nil || got.Changed || got.ID != "" {
-			t.Errorf("nothing to do: %+v, %v", got, err)
+		if got := w.mustWrite(t, newChange("2026-02-04/cli.md", "[ ]", "[x]")); got != (Written{}) {
+			t.Errorf("nothing to do: %+v", got)
 		}
 		if s := w.Status(); s.Applied != 1 || s.LostRaces != 0 {
 			t.Errorf("%+v", s)
 		}
-		if n := len(w.Journal.List(time.Time{}, "", 0)); n != 1 || len(w.Journal.Pending()) != 0 {
-			t.Errorf("%d changes in the journal, %v", n, w.Journal.Pending())
-		}
+		wantRecords(t, w, 1)
 	}
 }
 
@@ -90,7 +46,7 @@ func TestWrite(t *testing.T) {
 // attributes of a file and updates its times.
 func TestAttributesPreserved(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	name, dir := filepath.Join(w.Vault.Dir, "d/a.md"), filepath.Join(w.Vault.Dir, "d")
+	name, dir := w.Vault.name("d/a.md"), w.Vault.name("d")
 	must(t, os.Chmod(name, 0o640))
 	past := time.Now().Add(-time.Hour)
 	must(t, os.Chtimes(name, past, past))
@@ -136,10 +92,9 @@ func TestAttributesPreserved(t *testing.T) {
 		return all
 	}
 	for _, path := range []string{"d/a.md", "d/plain.md"} {
-		name := filepath.Join(w.Vault.Dir, path)
+		name := w.Vault.name(path)
 		want, before := look(name), time.Now().Add(-time.Second)
-		_, err := w.Write(t.Context(), newChange(path, "old", "new"))
-		must(t, err)
+		w.mustWrite(t, newChange(path, "old", "new"))
 		if diff := cmp.Diff(want, look(name)); diff != "" {
 			t.Errorf("%s (-before +after):\n%s", path, diff)
 		}
@@ -153,10 +108,7 @@ func TestAttributesPreserved(t *testing.T) {
 		}
 		return do()
 	}
-	var refused *RefusedError
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "new", "old")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot preserve owner and attributes") {
-		t.Errorf("an attribute that cannot be copied: %v", err)
-	}
+	w.wantRefused(t, newChange("d/a.md", "new", "old"), "cannot preserve owner and attributes")
 	wantFiles(t, w, map[string]string{"d/a.md": "new", "d/plain.md": "new"})
 }
 
@@ -165,23 +117,21 @@ func TestAttributesPreserved(t *testing.T) {
 // file never replaces another file.
 func TestCreate(t *testing.T) {
 	w := newWriter(t, map[string]string{"closed/a.md": "a", "open/a.md": "a"})
-	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "open"), 0o2775))
+	must(t, os.Chmod(w.Vault.name("open"), 0o2775))
 	for _, path := range []string{"closed/b.md", "open/b.md", "open/d/e/b.md"} {
-		got, err := w.Write(t.Context(), newChange(path, "", "new "+path))
-		if err != nil || !got.Changed || w.ownVersions[path].hash != hashOf([]byte("new "+path)) {
-			t.Errorf("%+v, %v", got, err)
+		if got := w.mustWrite(t, newChange(path, "", "new "+path)); !got.Changed || w.ownVersions[path].hash != hashOf([]byte("new "+path)) {
+			t.Errorf("%+v", got)
 		}
 	}
-	modes := map[string]os.FileMode{
+	for path, want := range map[string]os.FileMode{
 		"closed/b.md": 0o600, "open": 0o775, "open/b.md": 0o600, "open/d": 0o700, "open/d/e": 0o700, "open/d/e/b.md": 0o600,
-	}
-	for path, want := range modes {
-		if info, err := os.Stat(filepath.Join(w.Vault.Dir, path)); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
+	} {
+		if got := w.Vault.mode(t, path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
-	if got, err := w.Write(t.Context(), Change{Path: "x/y.md", Requested: true, Edit: func(f *File) ([]byte, error) { return nil, nil }}); err != nil || got.Changed {
-		t.Errorf("a file that is not wanted: %+v, %v", got, err)
+	if got := w.mustWrite(t, removalChange("x/y.md")); got.Changed {
+		t.Errorf("a file that is not wanted: %+v", got)
 	}
 	if _, ok := w.Vault.Directory("x"); ok {
 		t.Error("a directory was made for nothing")
@@ -193,11 +143,9 @@ func TestCreate(t *testing.T) {
 		}
 		return do()
 	}
-	if _, err := w.Write(t.Context(), newChange("closed/c.md", "old", "new")); err != nil {
-		t.Error(err)
-	}
-	if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, "closed/c.md")); err != nil || string(data) != "theirs, new" {
-		t.Errorf("%q, %v", data, err)
+	w.mustWrite(t, newChange("closed/c.md", "old", "new"))
+	if got := w.readTestTree(t)["closed/c.md"]; got != "theirs, new" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -211,10 +159,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for to, want := range map[string]string{"e/b.md": "e/b.md already exists", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {
-		var refused *RefusedError
-		if _, err := w.Move(t.Context(), "d/b.md", to, Change{Requested: true}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
-			t.Errorf("to %s: %v, want %q", to, err, want)
-		}
+		wantRefusal(t, second(w.Move(t.Context(), "d/b.md", to, Change{Requested: true})), want)
 	}
 	for _, edit := range []func(*File) ([]byte, error){
 		func(*File) ([]byte, error) { return nil, errors.New("it is still needed") },
@@ -231,9 +176,7 @@ func TestMove(t *testing.T) {
 	if _, ok := w.Vault.Directory("f"); ok {
 		t.Error("a directory was made for nothing")
 	}
-	if len(w.Journal.Pending()) > 0 {
-		t.Errorf("pending: %v", w.Journal.Pending())
-	}
+	wantRecords(t, w, 1)
 }
 
 // TestRepeatedConflicts checks changes that conflict with a save just before each
@@ -244,9 +187,7 @@ func TestRepeatedConflicts(t *testing.T) {
 	w.fault = func(call string, do func() error) error {
 		if call == "exchange" {
 			saves++
-			name := filepath.Join(w.Vault.Dir, "a.md")
-			must(t, os.WriteFile(name+"~", fmt.Appendf(nil, "old %d", saves), 0o600))
-			must(t, os.Rename(name+"~", name))
+			replaceFile(t, w.Vault, "a.md", fmt.Sprint("old ", saves))
 		}
 		return do()
 	}
@@ -266,9 +207,7 @@ func TestRepeatedConflicts(t *testing.T) {
 			t.Errorf("what was not written is ours: %d", n)
 		}
 	}
-	if len(w.Journal.Pending())+len(w.Journal.List(time.Time{}, "", 0)) > 0 {
-		t.Error("the journal has what was not written")
-	}
+	wantRecords(t, w, 0)
 }
 
 // TestSavedBeforeItGoes checks that a version saved just before a move or
@@ -279,11 +218,7 @@ func TestSavedBeforeItGoes(t *testing.T) {
 		"move aside": func(w *Writer, c Change) (Written, error) { return w.Write(t.Context(), c) },
 	} {
 		w := newWriter(t, map[string]string{"a.md": "old"})
-		name := filepath.Join(w.Vault.Dir, "a.md")
-		onCall(w, call, false, func() {
-			must(t, os.WriteFile(name+"~", []byte("saved"), 0o600))
-			must(t, os.Rename(name+"~", name))
-		})
+		onCall(w, call, false, func() { replaceFile(t, w.Vault, "a.md", "saved") })
 		needed := errors.New("it is needed")
 		_, err := do(w, Change{Path: "a.md", Requested: true, Edit: func(f *File) ([]byte, error) {
 			switch {
@@ -298,9 +233,7 @@ func TestSavedBeforeItGoes(t *testing.T) {
 			t.Errorf("%s: %v", call, err)
 		}
 		wantFiles(t, w, map[string]string{"a.md": "saved"})
-		if len(w.Journal.Pending())+len(w.Journal.List(time.Time{}, "", 0)) > 0 {
-			t.Errorf("%s: the journal has what has not happened", call)
-		}
+		wantRecords(t, w, 0)
 	}
 }
 
@@ -312,7 +245,7 @@ func TestGoneForAMoment(t *testing.T) {
 	w.Now = func() time.Time { return now }
 	_, err := w.Vault.Walk(t.Context(), "", nil)
 	must(t, err)
-	name := filepath.Join(w.Vault.Dir, "a.md")
+	name := w.Vault.name("a.md")
 	must(t, os.Rename(name, name+"~"))
 	made := unrequestedChange("a.md", "old", "new")
 	var wait *WaitError
@@ -339,8 +272,8 @@ func TestGoneForAMoment(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	now = now.Add(deletionDelay)
-	if got, err := w.Write(t.Context(), made); err != nil || !got.Changed {
-		t.Errorf("gone for good: %v", err)
+	if got := w.mustWrite(t, made); !got.Changed {
+		t.Error("it is not made again when it is gone for good")
 	}
 }
 
@@ -367,8 +300,8 @@ func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 		}
 		close(hung)
 		synctest.Wait()
-		if got, err := w.Write(t.Context(), newChange("a.md", "old", "new")); err != nil || got.Changed {
-			t.Errorf("when it answers again it is done: %+v, %v", got, err)
+		if got := w.mustWrite(t, newChange("a.md", "old", "new")); got.Changed {
+			t.Errorf("when it answers again it is done: %+v", got)
 		}
 		wantFiles(t, w, map[string]string{"a.md": "new"})
 	})
@@ -386,7 +319,5 @@ func TestWriteWithTooManyOpenFiles(t *testing.T) {
 		}
 		wantFiles(t, w, map[string]string{"d/a.md": "old"})
 	}
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("d/a.md", "old", "new"))
 }

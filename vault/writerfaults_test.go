@@ -15,15 +15,6 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-func removalChange(path string) Change {
-	return Change{Path: path, Cause: "undo", Requested: true, Edit: func(f *File) ([]byte, error) {
-		if f == nil {
-			return nil, nil
-		}
-		return nil, ErrRemove
-	}}
-}
-
 // changeKinds are the kinds of changes, each with the files before and after.
 var changeKinds = []struct {
 	name          string

@@ -192,23 +192,6 @@ func killAtStep(t *testing.T, step int, deed, way string, before, after map[stri
 	return killed && !t.Failed()
 }
 
-// readTestTree returns all files below the root, including temporary files.
-func (w *Writer) readTestTree(t *testing.T) map[string]string {
-	t.Helper()
-	w.settleAll(t)
-	got := map[string]string{}
-	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		path, _ := filepath.Rel(w.Vault.Dir, name)
-		data, err := os.ReadFile(name)
-		got[path] = string(data)
-		return err
-	}))
-	return got
-}
-
 // TestKilledAtAnyMoment kills a process at random moments while another program
 // saves the same file continuously. The last save must survive. An earlier one is in a conflict
 // copy if the process is killed between an exchange and its reversal, and the program saves again

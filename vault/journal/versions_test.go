@@ -25,9 +25,7 @@ func openHistory(t *testing.T, dir string, size int64) *Journal {
 
 func (j *Journal) see(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := j.Seen(path, func() ([]byte, error) { return content, nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Seen(path, func() ([]byte, error) { return content, nil }))
 }
 
 // TestVersionsCost checks that the cost of a version follows the change, not the file.
@@ -200,9 +198,7 @@ func TestForgetBases(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		if err := j.Forget(func(Record) bool { return true }, find); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Forget(func(Record) bool { return true }, find))
 		for _, j := range []*Journal{j, openHistory(t, j.Dir, 1<<20)} {
 			for _, text := range texts {
 				got, err := j.Version(Digest([]byte(text)))
@@ -233,9 +229,7 @@ func TestOutdatedRecord(t *testing.T) {
 	if err != nil || len(j.Problems()) != 1 || !strings.Contains(j.Problems()[0], "earlier build") {
 		t.Fatal(err, j.Problems())
 	}
-	if err := j.Forget(func(Record) bool { return false }, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Forget(func(Record) bool { return false }, nil))
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the file is left: %v", err)
 	}
