@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Meta holds the properties of a file other than its content.
@@ -67,7 +68,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 		p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
 	}
 	if p.plain {
-		p.source = string(masked[p.body:])
+		p.source = unsafe.String(unsafe.SliceData(masked[p.body:]), len(masked)-p.body)
 	}
 	if d.Front.Broken {
 		d.Unsound = true
@@ -130,7 +131,7 @@ type docParser struct {
 	flat              bool       // the structure is not parsed
 	text              []byte     // masked source with LF line endings, hidden text blanked
 	plain             bool       // the source is its own display form
-	source            string     // its body, if plain: entries share this string
+	source            string     // its body, if plain: it and the entries share the memory of the source
 	ln                lines
 	body              int
 	hidden            []lineRange

@@ -18,19 +18,26 @@ import (
 // Fold returns a form of s that ignores differences in case, width and white
 // space.
 func Fold(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		s = norm.NFKC.String(s)
-		if low := strings.ToLower(s); low != s {
-			s = norm.NFKC.String(low)
-		}
-	}
 	var b strings.Builder
 	b.Grow(len(s))
-	for word := range strings.FieldsSeq(strings.ToLower(s)) {
-		if b.Len() > 0 {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			s = norm.NFKC.String(s)
+			if low := strings.ToLower(s); low != s {
+				s = strings.ToLower(norm.NFKC.String(low))
+			}
+			return OneLine(s)
+		case c == ' ' || '\t' <= c && c <= '\r':
+			continue
+		case b.Len() > 0 && (s[i-1] == ' ' || '\t' <= s[i-1] && s[i-1] <= '\r'):
 			b.WriteByte(' ')
 		}
-		b.WriteString(word)
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		b.WriteByte(c)
 	}
 	return b.String()
 }
@@ -224,7 +231,10 @@ func splitHeading(s string) (number, name string) {
 		}
 	}
 	s = trimDecoration(Fold(stripEmphasis(s)))
-	n := len(numberingRE().FindString(s))
+	n := 0
+	if strings.ContainsAny(s, ".)、") {
+		n = len(numberingRE().FindString(s))
+	}
 	return s[:n], trimDecoration(s[n:])
 }
 

@@ -22,6 +22,9 @@ var timeRE = lazyregexp.New(`^(\d{4})[-/.]?(\d\d)[-/.]?(\d\d)(?:(?:[Tt_]| +)(\d\
 // whether it is valid. A date without a time is the start of that day in loc, and a
 // time without a zone is one of loc. The result is in UTC, and zero if s is invalid.
 func ParseTime(s string, loc *time.Location) (time.Time, bool) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil && len(s) == len("2006-01-02T15:04:05Z") {
+		return t.UTC(), true // as memwatchd writes it
+	}
 	g := timeRE().FindStringSubmatch(strings.TrimSpace(s))
 	if g == nil {
 		return time.Time{}, false
