@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/peer"
 )
 
 // An Endpoint is the address of a listener, the clients that it admits, and the
@@ -224,8 +225,8 @@ func removeStale(path string) error {
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		defer c.Close()
-		if p, err := peerOf(c); err == nil && p.pid != 0 {
-			return fmt.Errorf("process %d already listens on this socket", p.pid)
+		if _, pid, err := peer.Of(c); err == nil && pid != 0 {
+			return fmt.Errorf("process %d already listens on this socket", pid)
 		}
 		return errors.New("another process already listens on this socket")
 	}
@@ -309,32 +310,13 @@ func (e Endpoint) checkPeer(c net.Conn) error {
 	if e.Address != "" || e.Group != "" {
 		return nil // the token or the file mode decides
 	}
-	p, err := peerOf(c)
+	uid, _, err := peer.Of(c)
 	if err != nil {
 		return api.Errorf(api.Forbidden, "cannot identify the caller: %v", err)
 	}
-	if p.uid == 0 || p.uid == os.Geteuid() || slices.Contains(e.AllowUIDs, p.uid) {
+	if uid == 0 || uid == os.Geteuid() || slices.Contains(e.AllowUIDs, uid) {
 		return nil
 	}
-	return api.Errorf(api.Forbidden, "uid %d is not allowed to use this socket", p.uid).
+	return api.Errorf(api.Forbidden, "uid %d is not allowed to use this socket", uid).
 		WithHint("add the uid to allow_uids of the listener")
-}
-
-// peer is the process at the other end of a Unix socket.
-type peer struct{ uid, pid int }
-
-func peerOf(c net.Conn) (peer, error) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return peer{}, errors.New("not a Unix socket")
-	}
-	raw, err := u.SyscallConn()
-	if err != nil {
-		return peer{}, err
-	}
-	var p peer
-	if e := raw.Control(func(fd uintptr) { p, err = peerCredentials(int(fd)) }); e != nil {
-		return peer{}, e
-	}
-	return p, err
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/peer"
 )
 
 // DefaultSocket returns the default socket path of the daemon with the given
@@ -168,7 +169,7 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 			if err != nil {
 				return nil, err
 			}
-			if err := c.checkServer(conn.(*net.UnixConn)); err != nil {
+			if err := c.checkServer(conn); err != nil {
 				conn.Close()
 				return nil, err
 			}
@@ -216,8 +217,8 @@ var errForeign = errors.New("another user listens there; if you trust that user'
 
 // checkServer returns an error unless the other end of a connection belongs to
 // the caller, to root, or to a user in ServerUIDs.
-func (c *Client) checkServer(conn *net.UnixConn) error {
-	uid, _, err := serverOf(conn)
+func (c *Client) checkServer(conn net.Conn) error {
+	uid, _, err := peer.Of(conn)
 	if err != nil {
 		return err
 	}
@@ -229,14 +230,14 @@ func (c *Client) checkServer(conn *net.UnixConn) error {
 
 // IsServer reports whether a process of this system listens on the socket. The
 // process id in a status can be that of another system, as of a container whose
-// socket is in a shared directory. Where the system does not tell, IsServer
-// returns true.
+// socket is in a shared directory. On systems other than Linux, which may not report
+// it, IsServer returns true.
 func (c *Client) IsServer(ctx context.Context, pid int) (bool, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", cmp.Or(c.Socket, DefaultSocket("")))
 	if err != nil {
 		return false, err
 	}
 	defer conn.Close()
-	_, server, err := serverOf(conn.(*net.UnixConn))
-	return server == pid || server == 0 && runtime.GOOS != "linux", err
+	_, server, err := peer.Of(conn)
+	return server == pid || runtime.GOOS != "linux", err
 }
