@@ -145,6 +145,15 @@ func (r *Request) Set(p *Param, s string) error {
 	return p.setString(r.value.Elem(), s)
 }
 
+// SetNamed is Set for the parameter with a name.
+func (r *Request) SetNamed(name, s string) error {
+	p, err := r.op.Param(name)
+	if err != nil {
+		return err
+	}
+	return r.Set(p, s)
+}
+
 // SetJSON sets a parameter to a JSON value. The value null has no effect. If
 // raw is not a value of the parameter's type, SetJSON returns an [*Error] with
 // the code [Invalid].
@@ -189,12 +198,13 @@ func (r *Request) markGiven(p *Param) bool {
 	return true
 }
 
-// GivenValue returns the text of a parameter and reports whether it was set.
-func (r *Request) GivenValue(p *Param) (string, bool) {
-	if !slices.Contains(r.given, p) {
+// GivenValue returns the text of the parameter with a name, and reports whether it was set.
+func (r *Request) GivenValue(name string) (string, bool) {
+	i := slices.IndexFunc(r.given, func(p *Param) bool { return p.Name == name })
+	if i < 0 {
 		return "", false
 	}
-	v := r.value.Elem().FieldByIndex(p.index)
+	v := r.value.Elem().FieldByIndex(r.given[i].index)
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}

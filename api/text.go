@@ -196,11 +196,10 @@ func (t *Text) addPlaces(places []Place, line Line) {
 
 // given returns the text of a parameter of the request, or "" if it was not set.
 func (t *Text) given(name string) string {
-	if !t.accepts(name) {
+	if t.Request == nil {
 		return ""
 	}
-	p, _ := t.Request.op.Param(name)
-	value, _ := t.Request.GivenValue(p)
+	value, _ := t.Request.GivenValue(name)
 	return value
 }
 

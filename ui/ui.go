@@ -201,21 +201,21 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if err := c.checkOrigin(r); err != nil {
+	if err := c.answer(w, r); err != nil {
 		writeError(w, err)
-		return
 	}
-	if r.Method == http.MethodGet && c.serveFile(w, r) {
-		return
-	}
-	if r.Method != http.MethodPost {
-		writeError(w, errNotFound)
-		return
-	}
+}
+
+// answer answers a request, or returns the error to answer with.
+func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 	name, isOperation := strings.CutPrefix(r.URL.Path, "/v1/")
-	if r.URL.Path != "/session" && !(isOperation && c.hasSession(r)) {
-		writeError(w, errNotFound)
-		return
+	switch err := c.checkOrigin(r); {
+	case err != nil:
+		return err
+	case r.Method == http.MethodGet && c.serveFile(w, r):
+		return nil
+	case r.Method != http.MethodPost, r.URL.Path != "/session" && !(isOperation && c.hasSession(r)):
+		return errNotFound
 	}
 	most := c.opt.MaxRequest
 	if !isOperation {
@@ -224,13 +224,12 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := readBody(w, r, most)
 	switch {
 	case err != nil:
-		writeError(w, err)
+		return err
 	case !isOperation:
-		c.openSession(w, body)
-	default:
-		c.keepAlive(0)
-		c.execute(w, r, name, body)
+		return c.openSession(w, body)
 	}
+	c.keepAlive(0)
+	return c.execute(w, r, name, body)
 }
 
 // readBody reads the body of a request of at most the given number of bytes.
@@ -283,13 +282,12 @@ func (c *Console) serveFile(w http.ResponseWriter, r *http.Request) bool {
 
 // openSession exchanges the one-time key for a session key. If it was exchanged
 // before, somebody else may have read it: the person is told.
-func (c *Console) openSession(w http.ResponseWriter, body []byte) {
+func (c *Console) openSession(w http.ResponseWriter, body []byte) error {
 	var in struct {
 		Key string `json:"key"`
 	}
 	if json.Unmarshal(body, &in) != nil {
-		writeError(w, errNotFound)
-		return
+		return errNotFound
 	}
 	c.mu.Lock()
 	isValid := c.oneTime != "" && len(c.sessions) < maxSessions && equal(in.Key, c.oneTime)
@@ -308,14 +306,15 @@ func (c *Console) openSession(w http.ResponseWriter, body []byte) {
 			c.opt.warn("a page used an invalid key, or one that was used before. If you opened the address only once, " +
 				"another program has read it: stop the console with Ctrl-C")
 		}
-		writeError(w, api.Errorf(api.Forbidden, "the address was used before").
-			WithHint("start `memwatchd ui` again"))
-		return
+		return api.Errorf(api.Forbidden, "the address was used before").WithHint("start `memwatchd ui` again")
 	}
 	if c.opt.Opened != nil {
 		c.opt.Opened()
 	}
-	writeJSON(w, map[string]any{"session": session, "read_only": c.opt.ReadOnly, "root": c.opt.Root, "editor": c.opt.Editor})
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"session": session, "read_only": c.opt.ReadOnly, "root": c.opt.Root,
+		"editor": c.opt.Editor})
+	return nil
 }
 
 func (c *Console) hasSession(r *http.Request) bool {
@@ -335,38 +334,33 @@ func (c *Console) hasSession(r *http.Request) bool {
 // equal compares keys in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, body []byte) {
+func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, body []byte) error {
 	if !slices.Contains(readable, name) && !slices.Contains(changing, name) {
-		writeError(w, errNotFound)
-		return
+		return errNotFound
 	}
 	op, err := api.LookUp(name)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	req := op.NewRequest()
 	if err := req.Decode(body); err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	if changes(req) && (c.opt.ReadOnly || !slices.Contains(changing, name)) {
-		writeError(w, api.Errorf(api.Forbidden, "the console changes nothing here").
-			WithHint("use the command line, or start the console without --read-only"))
-		return
+		return api.Errorf(api.Forbidden, "the console changes nothing here").
+			WithHint("use the command line, or start the console without --read-only")
 	}
 	omitCount(req)
 	if op.Stream {
-		c.stream(w, r, req)
-		return
+		return c.stream(w, r, req)
 	}
 	answer, err := c.backend.Do(r.Context(), req)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(answer)
+	_, _ = w.Write(answer) // the page has gone if this fails
+	return nil
 }
 
 // omitCount changes a request so that it does not count the entries of the answer as
@@ -377,11 +371,7 @@ func omitCount(req *api.Request) {
 		return
 	}
 	if name, value, found := strings.Cut(count.With, "="); found { // without effect otherwise
-		p, err := req.Operation().Param(name)
-		if err != nil {
-			return
-		}
-		if given, _ := req.GivenValue(p); given != value {
+		if given, _ := req.GivenValue(name); given != value {
 			return
 		}
 	}
@@ -393,12 +383,8 @@ func omitCount(req *api.Request) {
 // changes reports whether a request can change files.
 func changes(req *api.Request) bool {
 	isSet := func(name string) bool {
-		p, err := req.Operation().Param(name)
-		if err != nil {
-			return false
-		}
-		value, given := req.GivenValue(p)
-		return given && value == "true"
+		value, _ := req.GivenValue(name)
+		return value == "true"
 	}
 	switch op := req.Operation(); {
 	case op.ReadOnly:
@@ -425,8 +411,8 @@ func (c *Console) keepAlive(streams int) {
 }
 
 // stream sends the events of an operation as lines of JSON until the client or
-// the daemon ends.
-func (c *Console) stream(w http.ResponseWriter, r *http.Request, req *api.Request) {
+// the daemon ends. It returns an error only if there were no events.
+func (c *Console) stream(w http.ResponseWriter, r *http.Request, req *api.Request) error {
 	c.keepAlive(1)
 	defer c.keepAlive(-1)
 	out := http.NewResponseController(w)
@@ -439,9 +425,10 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, req *api.Reques
 		_, err := w.Write(append(part, '\n'))
 		return errors.Join(err, out.Flush())
 	})
-	if err != nil && !started {
-		writeError(w, err)
+	if started {
+		return nil
 	}
+	return err
 }
 
 // writeError writes an error in the format of the socket. A daemon that does not
@@ -454,9 +441,4 @@ func writeError(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Code.Status())
 	_ = json.NewEncoder(w).Encode(api.Failure{Error: e})
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v)
 }

@@ -87,7 +87,7 @@ func (b *Bridge) localState(context.Context) (*api.OperationsAnswer, bool) {
 
 func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	if p, err := req.Operation().Param("project"); err == nil && b.Project != "" {
-		if _, given := req.GivenValue(p); !given {
+		if _, given := req.GivenValue(p.Name); !given {
 			if err := req.Set(p, b.Project); err != nil {
 				return nil, err
 			}

@@ -402,7 +402,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		return nil, err
 	}
 	for _, p := range op.Params() {
-		switch _, given := req.GivenValue(p); {
+		switch _, given := req.GivenValue(p.Name); {
 		case given && p.Name == "external_key" && client.Scope.Subject != nil:
 			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon does
 		case !given && p.Name == "source":

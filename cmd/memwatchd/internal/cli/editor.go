@@ -26,9 +26,9 @@ import (
 func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, req *api.Request) (edited string,
 	err error) {
 	for _, p := range Arguments(op, form) {
-		_, given := req.GivenValue(p)
+		_, given := req.GivenValue(p.Name)
 		if op.Name == "capture" && !given {
-			_, given = paramGiven(req, "text")
+			_, given = req.GivenValue("text")
 		} else if !p.Need {
 			continue
 		}

@@ -49,7 +49,7 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 			return err
 		}
 		if *format == "jsonl" {
-			if err := setParam(req, "entries", "true"); err != nil {
+			if err := req.SetNamed("entries", "true"); err != nil {
 				return err
 			}
 		}
@@ -60,11 +60,11 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		return errors.Join(a.exportPages(cmd, req, out), out.Close())
+		return errors.Join(a.exportPages(cmd, req, out), out.close())
 	}
 }
 
-func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out export) error {
+func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out *export) error {
 	files, masks, notice := 0, 0, ""
 	for {
 		page, _, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
@@ -72,7 +72,7 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 			return err
 		}
 		for i := range page.Files {
-			if err := out.Add(&page.Files[i]); err != nil {
+			if err := out.add(&page.Files[i]); err != nil {
 				return fmt.Errorf("export: %w", err)
 			}
 		}
@@ -81,7 +81,7 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 		if page.Next == "" {
 			break
 		}
-		if err := setParam(req, "cursor", page.Next); err != nil {
+		if err := req.SetNamed("cursor", page.Next); err != nil {
 			return err
 		}
 	}
@@ -96,14 +96,14 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 }
 
 // An export writes exported files in a format.
-type export interface {
-	Add(*api.ExportFile) error
-	Close() error
+type export struct {
+	add   func(*api.ExportFile) error
+	close func() error
 }
 
 // newExport returns an export to an output, or to w without one. An existing
 // output is an error, because an export replaces nothing.
-func newExport(format, output string, w io.Writer) (export, error) {
+func newExport(format, output string, w io.Writer) (*export, error) {
 	if format == "zip" {
 		closeFile := func() error { return nil }
 		if output != "" {
@@ -121,10 +121,10 @@ func newExport(format, output string, w io.Writer) (export, error) {
 			}
 			return err
 		}
-		return &fileExport{write, func() error { return errors.Join(archive.Close(), closeFile()) }, map[string]bool{}}, nil
+		return &export{fileAdder(write), func() error { return errors.Join(archive.Close(), closeFile()) }}, nil
 	}
 	if output == "" {
-		return &lineExport{short: w, long: w}, nil
+		return &export{lineAdder(w, w), func() error { return nil }}, nil
 	}
 	if err := os.Mkdir(output, 0o700); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func newExport(format, output string, w io.Writer) (export, error) {
 			}
 			return root.WriteFile(name, []byte(text), 0o600)
 		}
-		return &fileExport{write, root.Close, map[string]bool{}}, nil
+		return &export{fileAdder(write), root.Close}, nil
 	}
 	short, err := root.Create(shortTermFile)
 	if err != nil {
@@ -150,57 +150,40 @@ func newExport(format, output string, w io.Writer) (export, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lineExport{short, long, []io.Closer{short, long, root}}, nil
+	return &export{lineAdder(short, long), func() error { return errors.Join(short.Close(), long.Close(), root.Close()) }}, nil
 }
 
-type fileExport struct {
-	write func(name, text string) error
-	close func() error
-	names map[string]bool // of the files written so far, in lower case
-}
-
-// Add writes a file at its path, with a number if another file has that name. Files
-// have equal names if these differ only in masked credentials, or, on many machines,
-// in case.
-func (e *fileExport) Add(f *api.ExportFile) error {
-	if !fs.ValidPath(f.Path) {
-		return fmt.Errorf("%q is not a path", f.Path)
-	}
-	name, ext := f.Path, path.Ext(f.Path)
-	for n := 2; e.names[strings.ToLower(name)]; n++ {
-		name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(f.Path, ext), n, ext)
-	}
-	e.names[strings.ToLower(name)] = true
-	return e.write(name, f.Text)
-}
-
-func (e *fileExport) Close() error { return e.close() }
-
-// A lineExport writes entries as JSON lines: summaries of subjects and projects to
-// long, and all others to short.
-type lineExport struct {
-	short, long io.Writer
-	close       []io.Closer
-}
-
-func (e *lineExport) Add(f *api.ExportFile) error {
-	for _, entry := range f.Entries {
-		line := importer.LineOf(entry)
-		w := e.short
-		if line.RecordType != importer.MemoryItem {
-			w = e.long
+// fileAdder returns a function that writes a file at its path, with a number if another
+// file has that name. Files have equal names if these differ only in masked credentials,
+// or, on many machines, in case.
+func fileAdder(write func(name, text string) error) func(*api.ExportFile) error {
+	names := map[string]bool{} // of the files written so far, in lower case
+	return func(f *api.ExportFile) error {
+		if !fs.ValidPath(f.Path) {
+			return fmt.Errorf("%q is not a path", f.Path)
 		}
-		if _, err := w.Write(AsJSON(line)); err != nil {
-			return err
+		name, ext := f.Path, path.Ext(f.Path)
+		for n := 2; names[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(f.Path, ext), n, ext)
 		}
+		names[strings.ToLower(name)] = true
+		return write(name, f.Text)
 	}
-	return nil
 }
 
-func (e *lineExport) Close() error {
-	var list []error
-	for _, c := range e.close {
-		list = append(list, c.Close())
+// lineAdder returns a function that writes the entries of a file as JSON lines: summaries
+// of subjects and projects to long, and all others to short.
+func lineAdder(short, long io.Writer) func(*api.ExportFile) error {
+	return func(f *api.ExportFile) error {
+		for _, entry := range f.Entries {
+			line, w := importer.LineOf(entry), short
+			if line.RecordType != importer.MemoryItem {
+				w = long
+			}
+			if _, err := w.Write(AsJSON(line)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return errors.Join(list...)
 }

@@ -24,12 +24,12 @@ func TestExportEqualNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range files {
-			testkit.Must(t, e.Add(&files[i]))
+			testkit.Must(t, e.add(&files[i]))
 		}
-		if err := e.Add(&api.ExportFile{Path: "../x.md"}); err == nil {
+		if err := e.add(&api.ExportFile{Path: "../x.md"}); err == nil {
 			t.Error("a path outside was written")
 		}
-		testkit.Must(t, e.Close())
+		testkit.Must(t, e.close())
 	}
 	written, err := zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
 	if err != nil {

@@ -46,9 +46,9 @@ func addFind(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) 
 // find runs fzf on the output of search and opens the chosen place in the editor. The
 // first request starts the daemon and reports errors, which fzf would not show.
 func (a *invocation) find(cmd *cobra.Command, req *api.Request) error {
-	query, _ := paramGiven(req, "query")
+	query, _ := req.GivenValue("query")
 	for name, value := range map[string]string{"count": "false", "sync": "false", "limit": "1"} {
-		if err := setParam(req, name, value); err != nil {
+		if err := req.SetNamed(name, value); err != nil {
 			return err
 		}
 	}

@@ -110,7 +110,7 @@ func (b *batch) flush(ctx context.Context) error {
 	if b.size == 0 {
 		return nil
 	}
-	if err := setParam(b.req, b.param, b.lines.String()); err != nil {
+	if err := b.req.SetNamed(b.param, b.lines.String()); err != nil {
 		return err
 	}
 	if err := b.send(ctx, b.sent); err != nil {
@@ -327,7 +327,7 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadC
 			return err
 		}
 	}
-	if dry, _ := paramGiven(r.batch.req, "dry_run"); len(invalid) == 0 || dry == "true" || !f.onDisk {
+	if dry, _ := r.batch.req.GivenValue("dry_run"); len(invalid) == 0 || dry == "true" || !f.onDisk {
 		return nil
 	}
 	return keepInvalid(f.shown, invalid)

@@ -45,7 +45,7 @@ func TestBatch(t *testing.T) {
 	var all strings.Builder
 	b := &batch{req: op.NewRequest(), param: "lines"}
 	b.send = func(_ context.Context, before int) error {
-		lines, _ := paramGiven(b.req, "lines")
+		lines, _ := b.req.GivenValue("lines")
 		if n := strings.Count(all.String(), "\n"); n != before || len(lines) > maxImportBatch {
 			t.Errorf("%d bytes after %d lines, want %d", len(lines), before, n)
 		}

@@ -45,14 +45,14 @@ func addPlanSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 // planAndRun shows the plan of a request and executes the request after consent.
 // It needs no consent to undo one change that the command line selects by its id.
 func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
-	if err := setParam(req, "dry_run", "true"); err != nil {
+	if err := req.SetNamed("dry_run", "true"); err != nil {
 		return err
 	}
 	raw, err := a.client.Do(cmd.Context(), req)
 	if err != nil {
 		return err
 	}
-	if err := setParam(req, "dry_run", "false"); err != nil {
+	if err := req.SetNamed("dry_run", "false"); err != nil {
 		return err
 	}
 	plan, err := decodeAnswer(a.op, raw)
@@ -111,9 +111,9 @@ func (a *invocation) showProgress(ctx context.Context) (clearBar func()) {
 // selectChange selects the newest requested change that is not undone, if the
 // request to undo selects none. Automatic changes of the daemon are left out.
 func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
-	_, hasID := paramGiven(req, "id")
-	_, hasSince := paramGiven(req, "since")
-	typed, _ := paramGiven(req, "mine")
+	_, hasID := req.GivenValue("id")
+	_, hasSince := req.GivenValue("since")
+	typed, _ := req.GivenValue("mine")
 	mine := typed == "true"
 	a.selected = hasID
 	switch {
@@ -123,7 +123,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 		return nil
 	}
 	if mine { // the id selects a change
-		if err := setParam(req, "mine", "false"); err != nil {
+		if err := req.SetNamed("mine", "false"); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	}
 	for _, w := range answer.Writes {
 		if w.State == "done" && len(w.Undoes) == 0 && !w.Automatic && !w.External {
-			return setParam(req, "id", w.ID)
+			return req.SetNamed("id", w.ID)
 		}
 	}
 	none := "there is no change to undo (an automatic change needs its id: run `memwatchd journal`)"
@@ -141,22 +141,6 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 		none = "there is no change of this terminal to undo: run `memwatchd journal` to list all changes"
 	}
 	return errors.New(nameMemory(none, memoryWords(cmd)))
-}
-
-func paramGiven(req *api.Request, name string) (string, bool) {
-	p, err := req.Operation().Param(name)
-	if err != nil {
-		return "", false
-	}
-	return req.GivenValue(p)
-}
-
-func setParam(req *api.Request, name, value string) error {
-	p, err := req.Operation().Param(name)
-	if err != nil {
-		return err
-	}
-	return req.Set(p, value)
 }
 
 // ReadAnswer returns a line that the user types. It returns the cause of the context's end

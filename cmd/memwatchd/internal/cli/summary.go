@@ -14,7 +14,7 @@ import (
 // showsSummary reports whether a request to store a summary has neither a text nor
 // evidence, so that the stored summary is shown.
 func showsSummary(op *api.Operation, req *api.Request) bool {
-	isGiven := func(name string) bool { _, given := paramGiven(req, name); return given }
+	isGiven := func(name string) bool { _, given := req.GivenValue(name); return given }
 	return (op.Name == "profile" || op.Name == "project") && !isGiven("text") && !isGiven("evidence") &&
 		!isGiven("external_key")
 }
@@ -47,7 +47,7 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 	case err != nil:
 		return err
 	}
-	name, named := paramGiven(req, "name")
+	name, named := req.GivenValue("name")
 	doc := new(memory.Layout).Parse(path, []byte(file.Text), memory.Meta{})
 	shown := []storedSummary{}
 	for i := range doc.Entries {

@@ -42,7 +42,7 @@ func (r *Root) Locate(path string) (dir, below string) {
 // values, such as patterns, stay unchanged.
 func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 	for _, p := range op.Params() {
-		typed, given := req.GivenValue(p)
+		typed, given := req.GivenValue(p.Name)
 		if !given || !slices.Contains([]string{"path", "archived", "todo"}, p.Complete) || p.Kind() != "string" {
 			continue
 		}
