@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/memwatchd/memwatchd/api"
 )
 
@@ -159,13 +161,13 @@ func TestUnlistedArguments(t *testing.T) {
 }
 
 // hasArgument reports whether a schema has an argument, or a field of one.
-func hasArgument(s *schema, name string) bool {
+func hasArgument(s *jsonschema.Schema, name string) bool {
 	first, rest, nested := strings.Cut(name, ".")
-	for s.Items != nil || s.Additional != nil {
-		s = cmp.Or(s.Items, s.Additional)
+	for s.Items != nil || s.AdditionalProperties != nil {
+		s = cmp.Or(s.Items, s.AdditionalProperties)
 	}
-	i := slices.IndexFunc(s.Properties, func(p property) bool { return p.name == first })
-	return i >= 0 && (!nested || hasArgument(s.Properties[i].schema, rest))
+	below := s.Properties[first]
+	return below != nil && (!nested || hasArgument(below, rest))
 }
 
 // TestPendingAnswers checks that notifications and requests to the agent do not

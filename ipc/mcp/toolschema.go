@@ -3,57 +3,22 @@ package mcp
 import (
 	"encoding/json"
 	"reflect"
-	"strconv"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A schema describes the value of a parameter in JSON Schema.
-type schema struct {
-	Type        string     `json:"type"`
-	Description string     `json:"description,omitempty"`
-	Default     any        `json:"default,omitempty"`
-	Enum        []string   `json:"enum,omitempty"`
-	Items       *schema    `json:"items,omitempty"`
-	Properties  properties `json:"properties,omitzero"`
-	Additional  *schema    `json:"additionalProperties,omitempty"`
-	Required    []string   `json:"required,omitempty"`
-}
-
-// properties are the properties of an object, in order.
-type properties []property
-
-type property struct {
-	name string
-	*schema
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (p properties) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, f := range p {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		value, err := json.Marshal(f.schema)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(append(b, strconv.Quote(f.name)...), ':'), value...)
-	}
-	return append(b, '}'), nil
-}
-
 // inputSchema returns the schema of the arguments of a tool, without those that
 // are unlisted.
-func (t *Tool) inputSchema() *schema {
-	s := &schema{Type: "object", Properties: properties{}}
+func (t *Tool) inputSchema() *jsonschema.Schema {
+	s := newObject()
 	for _, p := range t.Params() {
 		if t.isUnlisted(p.Name) {
 			continue
 		}
-		s.Properties = append(s.Properties, property{p.Name, t.schemaOfParam(p)})
+		addProperty(s, p.Name, t.schemaOfParam(p))
 		if p.Need && len(t.Operations) == 1 {
 			s.Required = append(s.Required, p.Name)
 		}
@@ -61,17 +26,30 @@ func (t *Tool) inputSchema() *schema {
 	return s
 }
 
-func (t *Tool) schemaOfParam(p *api.Param) *schema {
+func newObject() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+}
+
+func addProperty(s *jsonschema.Schema, name string, value *jsonschema.Schema) {
+	s.Properties[name] = value
+	s.PropertyOrder = append(s.PropertyOrder, name)
+}
+
+func (t *Tool) schemaOfParam(p *api.Param) *jsonschema.Schema {
 	s := t.schemaOf(p.Type(), p.Name)
 	if len(s.Properties) == 0 { // otherwise they have descriptions
 		s.Description = describeParam(p)
 	}
+	values := s
 	if s.Type == "array" {
-		s.Items.Enum = p.Enum
-	} else {
-		s.Enum = p.Enum
+		values = s.Items
 	}
-	s.Default = p.DefaultValue()
+	for _, word := range p.Enum {
+		values.Enum = append(values.Enum, word)
+	}
+	if v := p.DefaultValue(); v != nil {
+		s.Default, _ = json.Marshal(v) // numbers, booleans and texts
+	}
 	return s
 }
 
@@ -89,22 +67,22 @@ func describeParam(p *api.Param) string {
 
 // schemaOf returns the schema of the type of an argument, or of a field, whose
 // name follows a dot. The descriptions of fields are their doc tags.
-func (t *Tool) schemaOf(typ reflect.Type, name string) *schema {
+func (t *Tool) schemaOf(typ reflect.Type, name string) *jsonschema.Schema {
 	switch typ.Kind() {
 	case reflect.Pointer:
 		return t.schemaOf(typ.Elem(), name)
 	case reflect.Bool:
-		return &schema{Type: "boolean"}
+		return &jsonschema.Schema{Type: "boolean"}
 	case reflect.Int:
-		return &schema{Type: "integer"}
+		return &jsonschema.Schema{Type: "integer"}
 	case reflect.Float64:
-		return &schema{Type: "number"}
+		return &jsonschema.Schema{Type: "number"}
 	case reflect.Slice:
-		return &schema{Type: "array", Items: t.schemaOf(typ.Elem(), name)}
+		return &jsonschema.Schema{Type: "array", Items: t.schemaOf(typ.Elem(), name)}
 	case reflect.Map:
-		return &schema{Type: "object", Additional: t.schemaOf(typ.Elem(), name)}
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: t.schemaOf(typ.Elem(), name)}
 	case reflect.Struct:
-		s := &schema{Type: "object", Properties: properties{}}
+		s := newObject()
 		for _, f := range reflect.VisibleFields(typ) {
 			field, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if field == "" || f.Anonymous || t.isUnlisted(name+"."+field) {
@@ -112,10 +90,10 @@ func (t *Tool) schemaOf(typ reflect.Type, name string) *schema {
 			}
 			p := t.schemaOf(f.Type, name+"."+field)
 			p.Description = f.Tag.Get("doc")
-			s.Properties = append(s.Properties, property{field, p})
+			addProperty(s, field, p)
 		}
 		return s
 	default:
-		return &schema{Type: "string"}
+		return &jsonschema.Schema{Type: "string"}
 	}
 }
