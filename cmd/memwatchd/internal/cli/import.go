@@ -65,7 +65,8 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		if items {
 			return a.importItems(cmd, form, req, args[0])
 		}
-		r := &recordImport{a: a, format: format, seen: map[string][32]byte{}, batch: &batch{req: req, param: "records"}}
+		r := &recordImport{a: a, format: format, seen: map[string][32]byte{},
+			batch: &batch{a: a, words: form.Words, req: req, param: "records"}}
 		r.batch.send = r.send
 		r.sum.Records = []api.ImportedRecord{}
 		for _, arg := range args {
@@ -73,12 +74,14 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 				break
 			}
 		}
-		return r.finish(cmd.Context(), form, err)
+		return r.finish(cmd.Context(), err)
 	}
 }
 
 // A batch collects the lines of a parameter and sends them in requests.
 type batch struct {
+	a     *invocation
+	words string // of the command
 	req   *api.Request
 	param string
 	send  func(ctx context.Context, before int) error // sends the request; before is the number of earlier lines
@@ -121,8 +124,26 @@ func (b *batch) flush(ctx context.Context) error {
 	return nil
 }
 
-// importItems sends the lines of a file and prints the sum of the answers. If a request
-// fails, it prints the result of the earlier ones.
+// finish prints the sum of the answers and returns the error of the command, if the import
+// has failed or there are failed lines or records. If a request has failed, the sum is that
+// of the earlier ones. rest names what these do not contain.
+func (b *batch) finish(sum any, failed int, noun, rest string, err error) error {
+	if err != nil && b.sent == 0 && failed == 0 {
+		return err
+	}
+	if failure := b.a.printSum(sum); failure != nil {
+		return failure
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %s not imported: %w", b.words, rest, err)
+	case failed > 0:
+		return fmt.Errorf("%s: %s not imported", b.words, api.Plural(failed, noun))
+	}
+	return nil
+}
+
+// importItems sends the lines of a file and prints the sum of the answers.
 func (a *invocation) importItems(cmd *cobra.Command, form *api.Command, req *api.Request, name string) error {
 	in := cmd.InOrStdin()
 	if name != "-" {
@@ -134,7 +155,7 @@ func (a *invocation) importItems(cmd *cobra.Command, form *api.Command, req *api
 		in = f
 	}
 	sum := api.ItemImportAnswer{Invalid: []api.LineProblem{}}
-	b := &batch{req: req, param: "lines"}
+	b := &batch{a: a, words: form.Words, req: req, param: "lines"}
 	b.send = func(ctx context.Context, before int) error {
 		answer, _, err := requestAnswer[api.ItemImportAnswer](ctx, a, req)
 		if err != nil {
@@ -170,20 +191,8 @@ func (a *invocation) importItems(cmd *cobra.Command, form *api.Command, req *api
 	if errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("line %d has more than %d bytes", b.count+1, maxImportBatch)
 	}
-	if err != nil && b.sent == 0 {
-		return err
-	}
 	slices.SortStableFunc(sum.Invalid, func(a, b api.LineProblem) int { return cmp.Compare(a.Line, b.Line) })
-	if failure := a.printSum(sum); failure != nil {
-		return failure
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: the lines from %d on were not imported: %w", form.Words, b.sent+1, err)
-	case len(sum.Invalid) > 0:
-		return fmt.Errorf("%s: %s not imported", form.Words, api.Plural(len(sum.Invalid), "line"))
-	}
-	return nil
+	return b.finish(sum, len(sum.Invalid), "line", fmt.Sprintf("the lines from %d on were", b.sent+1), err)
 }
 
 // A recordImport sends records in batches and sums the answers.
@@ -424,9 +433,8 @@ func (r *recordImport) send(ctx context.Context, before int) error {
 	return nil
 }
 
-// finish sends the last batch, prints the sum and returns the error of the
-// command. If a request has failed, the sum is that of the earlier ones.
-func (r *recordImport) finish(ctx context.Context, form *api.Command, err error) error {
+// finish sends the last batch and the summaries, and finishes the import.
+func (r *recordImport) finish(ctx context.Context, err error) error {
 	if err == nil {
 		err = r.batch.flush(ctx)
 	}
@@ -438,20 +446,8 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 	if err == nil {
 		err = r.batch.flush(ctx)
 	}
-	if r.batch.sent == 0 && r.sum.Failed == 0 {
-		if err != nil {
-			return err
-		}
-		r.a.out.addHint(term.AsText, "%s: the files contain no records", form.Words)
+	if err == nil && r.batch.sent == 0 && r.sum.Failed == 0 {
+		r.a.out.addHint(term.AsText, "%s: the files contain no records", r.batch.words)
 	}
-	if failure := r.a.printSum(r.sum); failure != nil {
-		return failure
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: the rest was not imported: %w", form.Words, err)
-	case r.sum.Failed > 0:
-		return fmt.Errorf("%s: %s not imported", form.Words, api.Plural(r.sum.Failed, "record"))
-	}
-	return nil
+	return r.batch.finish(r.sum, r.sum.Failed, "record", "the rest was", err)
 }
