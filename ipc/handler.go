@@ -2,7 +2,6 @@ package ipc
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -74,7 +73,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.send(http.StatusOK, metricsType, h.formatMetrics())
 	case path == "/mcp":
 		op = "mcp"
-		if err := h.answerMCP(a, r, &op); err != nil {
+		if err := h.answerMCP(a, r); err != nil {
 			h.logError(op, err)
 			a.sendError(err)
 		}
@@ -112,9 +111,8 @@ func (h *handler) checkRequest(r *http.Request) error {
 	return nil
 }
 
-// answerMCP answers a request to /mcp. It stores the name of the requested
-// operation in op.
-func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
+// answerMCP answers a request to /mcp.
+func (h *handler) answerMCP(a *response, r *http.Request) error {
 	done := func() {}
 	defer func() { done() }()
 	place := &place{guests: h.guests}
@@ -133,10 +131,26 @@ func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 		return err
 	}
 	done()
-	*op, a.code = cmp.Or(got.Operation, *op), got.Code
+	a.code = "ok"
+	if got.Status >= http.StatusBadRequest {
+		a.code = string(api.Invalid)
+	}
 	maps.Copy(a.w.Header(), got.Header())
 	a.send(got.Status, got.Header().Get("Content-Type"), got.Body.Bytes())
 	return nil
+}
+
+// doForModel executes an operation for a tool of a model, and records it as a request of its
+// own, beside that to /mcp.
+func (h *handler) doForModel(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
+	op, code, start := req.Operation().Name, "ok", time.Now()
+	got, err := h.backend.Do(ctx, by, req)
+	if err != nil {
+		h.logError(op, err)
+		code = string(api.AsError(err).Code)
+	}
+	h.counters.recordRequest(op, code, time.Since(start))
+	return got, err
 }
 
 // recordPanic counts and logs a panic.

@@ -89,7 +89,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 		}
 		h.mcp = &mcp.Handler{
 			Listener: l.Name(), Fixed: l.Fixed, Version: s.Version, MaxRequest: limits.MaxRequest,
-			Do: s.Backend.Do, Failed: h.logError,
+			Do:       h.doForModel,
 			Panicked: func(v any, stack []byte) { h.recordPanic("mcp", v, stack) },
 		}
 		group.Go(func() error { return s.serveListener(ctx, g, h, limits) })

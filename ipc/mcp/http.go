@@ -42,8 +42,7 @@ type Handler struct {
 	MaxRequest int64      // bytes of a request body
 
 	Do       func(context.Context, api.Caller, *api.Request) (any, error)
-	Failed   func(op string, err error) // called for every failed operation
-	Panicked func(v any, stack []byte)  // called for a panic
+	Panicked func(v any, stack []byte) // called for a panic
 
 	once sync.Once
 	http *mcp.StreamableHTTPHandler
@@ -53,7 +52,7 @@ func (h *Handler) startServer() {
 	permitted := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
 	s := &server{version: h.Version, execute: h.executeRequest, permitted: permitted, initialState: permitted,
 		toolSet: func(ctx context.Context) ToolSet { return exchangeOf(ctx).toolSet },
-		onPanic: h.recordPanic}
+		onPanic: func(_ context.Context, v any, stack []byte) { h.Panicked(v, stack) }}
 	s.buildServer()
 	h.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.Server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
@@ -61,14 +60,10 @@ func (h *Handler) startServer() {
 	})
 }
 
-// A Response is the complete response to a request to /mcp, with the operation for
-// logs and metrics.
+// A Response is the complete response to a request to /mcp.
 type Response struct {
 	Status int
 	Body   bytes.Buffer
-
-	Operation string // the last requested operation; empty for none
-	Code      string // ok or the code of an error
 
 	header http.Header
 }
@@ -86,10 +81,6 @@ type exchange struct {
 	caller    api.Caller
 	permitted *api.OperationsAnswer // operations permitted to the caller
 	ctx       context.Context       // canceled when the client disconnects
-
-	mu   sync.Mutex
-	op   string // the last operation
-	code string // its result
 }
 
 type exchangeKey struct{}
@@ -117,16 +108,6 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Respons
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	w := &Response{Status: http.StatusOK, header: http.Header{}}
 	h.http.ServeHTTP(w, r)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	w.Operation, w.Code = e.op, e.code
-	switch {
-	case e.code != "":
-	case w.Status < http.StatusBadRequest:
-		w.Code = "ok"
-	default:
-		w.Code = string(api.Invalid)
-	}
 	return w, nil
 }
 
@@ -175,17 +156,8 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 }
 
 // executeRequest executes an operation for a request to /mcp.
-func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (body json.RawMessage, err error) {
+func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	e := exchangeOf(ctx)
-	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.op, e.code = req.Operation().Name, "ok"
-		if err != nil {
-			h.Failed(req.Operation().Name, err)
-			e.code = string(api.AsError(err).Code)
-		}
-	}()
 	if !h.Fixed.Allows(req.Operation()) {
 		return nil, api.Errorf(api.Forbidden, "%s is not served on this listener", req.Operation().Name)
 	}
@@ -201,12 +173,4 @@ func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (body js
 		return nil, err
 	}
 	return api.EncodeJSON(answer)
-}
-
-func (h *Handler) recordPanic(ctx context.Context, v any, stack []byte) {
-	h.Panicked(v, stack)
-	e := exchangeOf(ctx)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.code = string(api.Internal)
 }
