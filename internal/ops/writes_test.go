@@ -52,6 +52,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
 	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), time.Hour)
 	checkError(t, err)
+	journal.Now = d.memory.Now // two memories with the same changes have the same ids
 	w := &vault.Writer{Vault: d.vault, Journal: journal, Settings: []string{memory.IdentitiesPath}, Logger: slog.New(slog.DiscardHandler)}
 	w.Quiet = time.Hour // on slow machines too, the files count as recently written
 	if c.settings["quiet"] == "none" {
