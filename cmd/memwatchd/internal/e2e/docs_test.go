@@ -395,7 +395,7 @@ func (s *typist) start(t *testing.T, line string) {
 	p, err := startProcess(s.shell("exec " + line))
 	testkit.Must(t, err)
 	s.started = append(s.started, p)
-	if err := p.await(regexp.MustCompile("index is complete"), time.Minute); err != nil {
+	if err := p.await(regexp.MustCompile("index is complete")); err != nil {
 		t.Fatalf("$ %s: %v", line, err)
 	}
 }
@@ -405,7 +405,7 @@ func (s *typist) end(t *testing.T) {
 	for _, p := range s.started {
 		p.cmd.Process.Signal(os.Interrupt)
 		if <-p.ended; exitCode(p.cmd.ProcessState) != "0" || t.Failed() {
-			t.Errorf("a daemon ended with %s:\n%s", exitCode(p.cmd.ProcessState), p.text())
+			t.Errorf("a daemon ended with %s:\n%s", exitCode(p.cmd.ProcessState), p.log.String())
 		}
 	}
 }

@@ -3,17 +3,16 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,25 +111,31 @@ var fileCalls = []string{
 // fakes are the servers that tests run. Only tests import them.
 const fakes = "internal/fakes/"
 
-// goList returns the packages of the module by path, without fakes.
-func goList(t *testing.T) map[string]listedPackage {
+// goList returns the output of go list -json for a system.
+func goList[T any](t *testing.T, system string, args ...string) (list []T) {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,GoFiles,IgnoredGoFiles", module+"/...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	testkit.Must(t, err)
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var one T
+		testkit.Must(t, dec.Decode(&one))
+		list = append(list, one)
 	}
+	return list
+}
+
+// allPackages returns the packages of the module by path, without fakes.
+func allPackages(t *testing.T) map[string]listedPackage {
+	t.Helper()
 	packages := map[string]listedPackage{}
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p listedPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, p := range goList[listedPackage](t, runtime.GOOS, "-json=ImportPath,Dir,Imports,GoFiles,IgnoredGoFiles", module+"/...") {
 		if name := strings.TrimPrefix(p.ImportPath, module+"/"); !strings.HasPrefix(name, fakes) {
 			packages[name] = p
 		}
 	}
+	return packages
 }
 
 type listedPackage struct {
@@ -141,7 +146,7 @@ type listedPackage struct {
 // TestLayers checks that each package is in docs/internals/architecture.md and imports
 // packages of lower layers only.
 func TestLayers(t *testing.T) {
-	layers, packages := layers(t), goList(t)
+	layers, packages := layers(t), allPackages(t)
 	for name, p := range packages {
 		layer, ok := layers[name]
 		if !ok {
@@ -189,7 +194,7 @@ func TestClientDependencies(t *testing.T) {
 
 func TestOnlyTheVaultOpensFiles(t *testing.T) {
 	used := map[string]bool{}
-	for name, p := range goList(t) {
+	for name, p := range allPackages(t) {
 		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) { // including files for other systems
 			if strings.HasSuffix(file, "_test.go") {
 				continue
@@ -261,17 +266,7 @@ func TestLicenses(t *testing.T) {
 	type linked struct{ Path, Version, Dir string }
 	modules := map[string]linked{}
 	for _, system := range []string{"linux", "darwin"} {
-		list := exec.Command("go", "list", "-deps", "-json=Module", module+"/cmd/memwatchd")
-		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
-		out, err := list.Output()
-		testkit.Must(t, err)
-		for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-			var p struct{ Module *linked }
-			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
+		for _, p := range goList[struct{ Module *linked }](t, system, "-deps", "-json=Module", module+"/cmd/memwatchd") {
 			if p.Module != nil && p.Module.Path != module {
 				modules[p.Module.Path] = *p.Module
 			}

@@ -122,13 +122,7 @@ func TestForgetKilled(t *testing.T) {
 			t.Errorf("round %d: it is in no file, and held in %q", n, held)
 		}
 	}
-	var list, done api.ForgetAnswer
-	l.must("forget", owner.with(fields{"match": quark}), &list)
-	ids := []string{}
-	for _, e := range list.Entries {
-		ids = append(ids, e.ID)
-	}
-	l.must("forget", owner.with(fields{"ids": ids, "token": list.Token}), &done)
+	done := l.forget(owner, quark)
 	if held := l.holding(quark); held != nil {
 		t.Errorf("after a repeated request it is held in %q: %+v", held, done)
 	}

@@ -21,14 +21,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// again starts the same daemon once more, and returns its output when it ends.
-func (l *live) again() (string, error) {
-	cmd := exec.Command("memwatchd", "serve", "--config", l.config)
-	cmd.Env = l.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
 // TestStartedWhileItEnds checks that a second daemon that is started while the
 // first one runs or shuts down ends at once and names the process of the first
 // one. The first daemon's socket exists as long as the first daemon does. After
@@ -42,9 +34,9 @@ func TestStartedWhileItEnds(t *testing.T) {
 	refused := func(when string) {
 		t.Helper()
 		began := time.Now()
-		out, err := l.again()
+		out, err := l.command("serve").CombinedOutput()
 		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != cli.ExitFailed ||
-			!strings.Contains(out, fmt.Sprintf("held by process %d, which answers at %s", l.cmd.Process.Pid, l.socket)) {
+			!strings.Contains(string(out), fmt.Sprintf("held by process %d, which answers at %s", l.cmd.Process.Pid, l.socket)) {
 			t.Errorf("%s, it ends with %v, and says %q", when, err, out)
 		}
 		if took := time.Since(began); took > 40*time.Second {

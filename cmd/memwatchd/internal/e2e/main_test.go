@@ -36,6 +36,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
@@ -137,7 +138,8 @@ func readClock(face string) time.Time {
 //	call CODE OP[,OP...] [BODY]  post requests to $SOCK and check their error code, or ok
 //	until PATTERN PROGRAM [ARG...]  run a program until its output matches, or with ! does not
 //	holding TEXT DIR             list the files with a text, also in versions of the journal
-//	canned FILE                  answer each request to $CANNED with the content of a file
+//	canned FILE                  answer each request to $CANNED or $CANNED_URL with the content of a
+//	                             file, or an error without the file; append requests to received
 //	fill FROM TO                 copy a file and expand the $VARIABLES in it
 //	printf TEXT FILE             write a file; both arguments may contain Go escapes
 //
@@ -254,53 +256,27 @@ func stopBackground(dir string) {
 // A scriptProcess is a daemon that a script started.
 type scriptProcess struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when the process has ended
-
-	mu     sync.Mutex
-	more   *sync.Cond // signals new log output or the end of the process
-	log    bytes.Buffer
-	seen   int // bytes of the log matched so far
-	closed bool
-}
-
-// Write appends the log output of the daemon.
-func (p *scriptProcess) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.log.Write(b)
-	p.more.Broadcast()
-	return len(b), nil
-}
-
-func (p *scriptProcess) wait() {
-	p.cmd.Wait() // ProcessState contains the result
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.more.Broadcast()
-	close(p.ended)
+	ended chan struct{} // closed when the process has ended; cmd.ProcessState contains the result
+	log   testkit.Output
+	seen  int // bytes of the log matched so far
 }
 
 // await waits for a log line that matches pattern, after the previous match.
-func (p *scriptProcess) await(pattern *regexp.Regexp, patience time.Duration) error {
-	timer := time.AfterFunc(patience, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.closed = true
-		p.more.Broadcast()
-	})
-	defer timer.Stop()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for {
-		if at := pattern.FindIndex(p.log.Bytes()[p.seen:]); at != nil {
+func (p *scriptProcess) await(pattern *regexp.Regexp) error {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		over := time.Now().After(end)
+		select {
+		case <-p.ended:
+			over = true
+		default:
+		}
+		if at := pattern.FindStringIndex(p.log.String()[p.seen:]); at != nil {
 			p.seen += at[1]
 			return nil
 		}
-		if p.closed {
+		if over {
 			return fmt.Errorf("no line of the log matches %s:\n%s", pattern, p.log.String())
 		}
-		p.more.Wait()
 	}
 }
 
@@ -318,7 +294,7 @@ func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
 		p := launch(ts, append([]string{"serve"}, args...)...)
 		daemons[name] = p
 		if verb == "start" {
-			ts.Check(p.await(regexp.MustCompile(`(?m)^.*msg="index is complete".*$`), time.Minute))
+			ts.Check(p.await(regexp.MustCompile(`(?m)^.*msg="index is complete".*$`)))
 			var flags []string
 			for i := 0; i+1 < len(args); i += 2 {
 				flags = append(flags, args[i], args[i+1])
@@ -335,7 +311,7 @@ func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	case "log":
 		pattern, err := regexp.Compile(`(?m)^.*` + args[0] + `.*$`)
 		ts.Check(err)
-		ts.Check(p.await(pattern, time.Minute))
+		ts.Check(p.await(pattern))
 	case "signal":
 		signals := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "INT": os.Interrupt, "KILL": os.Kill, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 		if signals[args[0]] == nil {
@@ -346,22 +322,16 @@ func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-p.ended:
 		case <-time.After(time.Minute):
-			ts.Fatalf("daemon %s does not end:\n%s", name, p.text())
+			ts.Fatalf("daemon %s does not end:\n%s", name, p.log.String())
 		}
 		if got := exitCode(p.cmd.ProcessState); got != args[0] {
-			ts.Fatalf("daemon %s ended with %s, want %s:\n%s", name, got, args[0], p.text())
+			ts.Fatalf("daemon %s ended with %s, want %s:\n%s", name, got, args[0], p.log.String())
 		}
-		io.WriteString(ts.Stderr(), p.text())
+		io.WriteString(ts.Stderr(), p.log.String())
 		delete(daemons, name)
 	default:
 		ts.Fatalf("daemon: unknown verb %s", verb)
 	}
-}
-
-func (p *scriptProcess) text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
 }
 
 // exitCode returns the exit code of a process, or the name of the signal that
@@ -385,12 +355,14 @@ func launch(ts *testscript.TestScript, args ...string) *scriptProcess {
 
 func startProcess(cmd *exec.Cmd) (*scriptProcess, error) {
 	p := &scriptProcess{cmd: cmd, ended: make(chan struct{})}
-	p.more = sync.NewCond(&p.mu)
-	cmd.Stdout, cmd.Stderr = p, p
+	cmd.Stdout, cmd.Stderr = &p.log, &p.log
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go p.wait()
+	go func() {
+		cmd.Wait()
+		close(p.ended)
+	}()
 	return p, nil
 }
 
@@ -500,11 +472,28 @@ func scriptCanned(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: canned FILE")
 	}
-	answer := []byte(ts.ReadFile(args[0]))
-	l, err := net.Listen("unix", ts.Getenv("CANNED"))
+	var mu sync.Mutex
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		answer, err := os.ReadFile(ts.MkAbs(args[0]))
+		body, _ := io.ReadAll(r.Body)
+		received, _ := os.OpenFile(ts.MkAbs("received"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		fmt.Fprintf(received, "%s %s\n", r.Header.Get("Authorization"), body)
+		received.Close()
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		w.Write(answer)
+	})}
+	local, err := net.Listen("unix", ts.Getenv("CANNED"))
 	ts.Check(err)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(answer) })}
-	go server.Serve(l)
+	loopback, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv("CANNED_URL", "http://"+loopback.Addr().String())
+	go server.Serve(local)
+	go server.Serve(loopback)
 	ts.Defer(func() { server.Close() })
 }
 
