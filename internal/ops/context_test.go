@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -20,8 +19,8 @@ import (
 // TestContextNewerFiles checks that a match names a file of the project that was
 // written after its day, and that only the owner learns of it.
 func TestContextNewerFiles(t *testing.T) {
-	m := readOpsCase(t, txtar.Parse([]byte("-- memory/2026-02-01.md --\n- The port is set in `web/server.go` and ../secret.txt\n"+
-		"- The port of the test is in old.go\n"))).memory(t)
+	m := openArchive(t, "-- memory/2026-02-01.md --\n- The port is set in `web/server.go` and ../secret.txt\n"+
+		"- The port of the test is in old.go\n").memory
 	dir := filepath.Join(t.TempDir(), "shop")
 	for name, day := range map[string]string{"web/server.go": "2026-02-03", "old.go": "2026-01-02", "../secret.txt": "2026-02-03"} {
 		path := filepath.Join(dir, name)
@@ -39,9 +38,10 @@ func TestContextNewerFiles(t *testing.T) {
 // TestReturnedEntriesAreUsed checks that returned entries count as used unless
 // the request disables that, and that answers do not depend on the counts.
 func TestReturnedEntriesAreUsed(t *testing.T) {
-	m := readOpsCase(t, txtar.Parse([]byte("-- MEMORY.md --\n- the wifi password <!-- id=wifi -->\n"+
+	g := openArchive(t, "-- MEMORY.md --\n- the wifi password <!-- id=wifi -->\n"+
 		"- the door code <!-- id=door visibility=public_ok -->\n- nothing else <!-- id=else -->\n"+
-		"-- 2026-02-05/cli.md --\n- the wifi is slow <!-- id=slow -->\n"))).memory(t)
+		"-- 2026-02-05/cli.md --\n- the wifi is slow <!-- id=slow -->\n")
+	m := g.memory
 	var used []string
 	m.Used = func(ids []string, now time.Time) {
 		if !now.Equal(m.Now()) {
@@ -60,18 +60,18 @@ func TestReturnedEntriesAreUsed(t *testing.T) {
 		{"context", `"format":"relevant","query":"wifi","max_chars":90`, wifi}, // the other one has no room
 		{"context", `"format":"relevant","query":"wifi","count":false`, ""}, {"context", `"format":"full"`, ""},
 	} {
-		ask := opsRequest{op: lookUp(t, test.op), request: []byte(`{"subject":"owner",` + test.request + `}`)}
-		if !strings.Contains(test.request, "context\":") {
-			ask.request = []byte(`{"subject":"owner","context":"private",` + test.request + `}`)
+		request := `{"subject":"owner",` + test.request + `}`
+		if !strings.Contains(request, "context\":") {
+			request = `{"context":"private",` + request[1:]
 		}
 		used = nil
-		first, _ := ask.direct(t.Context(), m)
+		first, _ := g.send(t.Context(), owner, lookUp(t, test.op), []byte(request))
 		slices.Sort(used)
 		if got := strings.Join(used, " "); got != test.want {
 			t.Errorf("%s %s: %s is used, want %s", test.op, test.request, got, test.want)
 		}
-		again, _ := ask.direct(t.Context(), m)
-		if diff := cmp.Diff(string(opsTook.ReplaceAll(first, nil)), string(opsTook.ReplaceAll(again, nil))); diff != "" {
+		again, _ := g.send(t.Context(), owner, lookUp(t, test.op), []byte(request))
+		if diff := cmp.Diff(first, again); diff != "" {
 			t.Fatalf("%s %s: the answer depends on the requests before:\n%s", test.op, test.request, diff)
 		}
 	}
@@ -103,15 +103,14 @@ func (f *failingIndexer) SyncRoots(ctx context.Context, _ []string) error {
 // folders together no longer than SyncTimeout, and for each of them even if the other
 // cannot be read.
 func TestWaitForRoots(t *testing.T) {
-	vault := []*memory.Root{{Name: "vault", Owner: "owner"}}
-	root := &opsRoot{directories: memory.Directories{Owner: "owner", Roots: vault}}
+	root := newDisk(t, nil)
+	root.memory.Layout.Owner, root.memory.Layout.Roots = "owner", []*memory.Root{{Name: "vault", Owner: "owner"}}
 	for _, indexer := range []*failingIndexer{
 		{Indexer: root},
 		{Indexer: root, err: errors.New("unreadable")},
 		{Indexer: root, rootsErr: errors.New("unreadable")},
 	} {
-		m := readOps{syncer: indexer, Reading: &Reading{Layout: &memory.Layout{Owner: "owner", Roots: vault}, Owner: "owner", Scopes: root,
-			SyncTimeout: time.Minute}}
+		m := readOps{syncer: indexer, Reading: &root.memory.Reading}
 		c := Call{Scope: memory.Scope{Subject: "owner", Context: memory.Private}, start: time.Now()}
 		checkError(t, m.syncIndex(t.Context(), &c))
 		c, err := m.withRoots(t.Context(), c, nil)

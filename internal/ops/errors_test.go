@@ -105,14 +105,14 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 			}
 			archive.Files = append(archive.Files, txtar.File{Name: "written: MEMORY.md", Data: []byte(text + "- more\n")})
 			c := readOpsCase(t, archive)
-			d := c.disk(t)
+			d := c.start(t)
 			socket := serveOps(t, d.memory)
 			for _, op := range api.Operations {
 				if op.Stream {
 					continue
 				}
 				for _, request := range requestsFor(t, op, session, d) {
-					answer := string(postOps(t, socket, op.Name, request))
+					answer := postOps(t, socket, &opsRequest{op: op}, request)
 					for _, secret := range []string{liveToken, keyLine[:40]} {
 						if strings.Contains(answer, secret) || strings.Contains(answer, strings.ReplaceAll(secret, "/", `\/`)) {
 							t.Errorf("%s %s answers\n%s", op.Name, request, answer)
@@ -126,7 +126,7 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 
 // requestsFor returns requests of an operation: with no parameter, with each
 // one alone, with all, and with a credential in each.
-func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (list [][]byte) {
+func requestsFor(t *testing.T, op *api.Operation, path string, d *testMemory) (list [][]byte) {
 	t.Helper()
 	known := map[string]any{
 		"path": path, "query": "deploy", "text": "deploy", "old_text": "deploy", "new_text": "arrive", "match": "deploy", "title": "deploy",

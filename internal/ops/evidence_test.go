@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -21,7 +22,7 @@ func TestMissingTargets(t *testing.T) {
 		txtar.File{Name: "links/a.md", Data: []byte("---\naliases: [Bee]\n---\n- [[b]] [[Bee]] [[A]] [x](gone.md) " +
 			"[[links/b]] [[photo.png]] [y](https://x.y/z.md) [z](sub/) [up](../../x.md) [old](2026-02-01/cli.md)\n")},
 		txtar.File{Name: "links/imported.md", Data: []byte("---\nsource_id: s1\n---\n- [x](gone.md)\n")})
-	m := readOpsCase(t, archive).memory(t).adminOps()
+	m := readOpsCase(t, archive).start(t).memory.adminOps()
 	for dir, want := range map[string][]string{
 		"": {"_longterms/bob/profile.md:3 notes/a.md#n2", "_longterms/bob/profile.md:3 notes/b.md", "_longterms/owner/project.md:3 2026-02-01/gone.md", "links/a.md:4 b",
 			"links/a.md:4 gone.md", "links/a.md:4 links/b"},
@@ -48,13 +49,13 @@ func TestMissingTargets(t *testing.T) {
 
 // loadedFiles counts the loads of each file.
 type loadedFiles struct {
-	*opsRoot
+	compactor.Files
 	loads map[string]int
 }
 
 func (f *loadedFiles) Load(path string) (*memory.Document, error) {
 	f.loads[path]++
-	return f.opsRoot.Load(path)
+	return f.Files.Load(path)
 }
 
 // TestMissingTargetsOfMany checks that missing evidence does not make check read
@@ -70,8 +71,8 @@ func TestMissingTargetsOfMany(t *testing.T) {
 		notes = fmt.Appendf(notes, "- Fact. <!-- evidence=2026-02-01/gone.md#x%d -->\n", i)
 	}
 	archive.Files = append(archive.Files, txtar.File{Name: "notes/a.md", Data: notes})
-	m := readOpsCase(t, archive).memory(t)
-	files := &loadedFiles{m.Files.(*opsRoot), map[string]int{}}
+	m := readOpsCase(t, archive).start(t).memory
+	files := &loadedFiles{m.Files, map[string]int{}}
 	m.Files = files
 	list, err := m.adminOps().missingTargets(t.Context(), "")
 	if err != nil || len(list) != 20 {

@@ -12,28 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// newDisk returns a memory on disk with some files.
-func newDisk(t testing.TB, files map[string]string) *diskCase {
-	t.Helper()
-	archive := &txtar.Archive{Comment: []byte("quiet: none\n")}
-	for path, text := range files {
-		archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(text)})
-	}
-	d := readOpsCase(t, archive).disk(t)
-	d.memory.ErasureFile = filepath.Join(t.TempDir(), "forget.json")
-	return d
-}
-
 // list lists the entries with a text that can be removed.
-func (d *diskCase) list(t *testing.T, by api.Caller, match string) (ids []string, token string) {
+func (d *testMemory) list(t *testing.T, by api.Caller, match string) (ids []string, token string) {
 	t.Helper()
 	a, err := do[api.ForgetAnswer](t, d.memory, by, api.ForgetRequest{Match: match})
 	checkError(t, err)
@@ -46,7 +32,7 @@ func (d *diskCase) list(t *testing.T, by api.Caller, match string) (ids []string
 }
 
 // forget removes all or the first n entries with a text.
-func (d *diskCase) forget(t *testing.T, by api.Caller, match string, n int) (*api.ForgetAnswer, error) {
+func (d *testMemory) forget(t *testing.T, by api.Caller, match string, n int) (*api.ForgetAnswer, error) {
 	t.Helper()
 	ids, token := d.list(t, by, match)
 	if n >= 0 {
@@ -55,7 +41,7 @@ func (d *diskCase) forget(t *testing.T, by api.Caller, match string, n int) (*ap
 	return do[api.ForgetAnswer](t, d.memory, by, api.ForgetRequest{IDs: ids, Token: token})
 }
 
-func (d *diskCase) journalContains(t *testing.T, text string) bool {
+func (d *testMemory) journalContains(t *testing.T, text string) bool {
 	t.Helper()
 	for _, r := range d.memory.Writer.Journal.List(time.Time{}, "", 0) {
 		before, after, err := d.memory.Writer.Journal.Contents(r)

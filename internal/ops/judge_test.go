@@ -56,7 +56,7 @@ var judgedDraft = api.Draft{
 
 // A judgedCase is a memory whose sessions write while a test model runs.
 type judgedCase struct {
-	*diskCase
+	*testMemory
 	mu       sync.Mutex
 	received string // by the model, also of aborted requests
 	requests int
@@ -64,7 +64,7 @@ type judgedCase struct {
 
 func newJudgedCase(t *testing.T, file string, service func(c *judgedCase, w http.ResponseWriter, r *http.Request)) *judgedCase {
 	t.Helper()
-	c := &judgedCase{diskCase: newDisk(t, map[string]string{judgedPath: file,
+	c := &judgedCase{testMemory: newDisk(t, map[string]string{judgedPath: file,
 		"2026-02-05/other.md": "# Other\n\n## Temporary Facts\n- **Port**: of another session\n"})}
 	if service == nil {
 		return c

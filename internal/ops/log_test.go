@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -20,7 +19,7 @@ import (
 // TestNoteTimes checks that two notes with the same clock time are an hour
 // apart if the clock was set back between them.
 func TestNoteTimes(t *testing.T) {
-	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
+	d := openArchive(t, "now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")
 	for _, who := range []string{"owner", "acct:42"} {
 		path, got := "", []string(nil)
 		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
@@ -77,9 +76,9 @@ func TestNotesAtOnce(t *testing.T) {
 	}
 }
 
-func received(t *testing.T, settings string) *diskCase {
+func received(t *testing.T, settings string) *testMemory {
 	t.Helper()
-	return readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-02-05T12:00:00Z\n" + settings)}).disk(t)
+	return openArchive(t, "now: 2026-02-05T12:00:00Z\n"+settings)
 }
 
 // TestReceive checks that a message is noted once, however often it arrives, in

@@ -34,7 +34,7 @@ func someMemory(t testing.TB, more ...txtar.File) *Memory {
 	return readOpsCase(t, &txtar.Archive{Files: append([]txtar.File{
 		{Name: "2026-02-04/cli.md", Data: []byte("# Day\n\n- words for all\n\n## Tasks\n\n- [ ] a task\n")},
 		{Name: "2026-02-05/zoë 你好 #1.md", Data: []byte("- more words for all\n")},
-	}, more...)}).memory(t)
+	}, more...)}).start(t).memory
 }
 
 var privateFiles = []txtar.File{

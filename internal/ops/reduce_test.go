@@ -35,7 +35,7 @@ func (r *reducer) ListAchievements(ctx context.Context, message string, check fu
 
 // A reducedCase is a memory that captures texts with a test model.
 type reducedCase struct {
-	*diskCase
+	*testMemory
 	*reducer
 	t      *testing.T
 	failed []string // read it only after the context has ended
@@ -44,7 +44,7 @@ type reducedCase struct {
 
 func newReducedCase(t *testing.T) *reducedCase {
 	t.Helper()
-	c := &reducedCase{t: t, diskCase: newDisk(t, map[string]string{"memory/a.md": "- there\n"}),
+	c := &reducedCase{t: t, testMemory: newDisk(t, map[string]string{"memory/a.md": "- there\n"}),
 		reducer: &reducer{messages: make(chan string), replies: make(chan []string)}}
 	c.memory.Reducer, c.memory.JudgePrivate = c.reducer, true
 	ctx, cancel := context.WithCancel(t.Context())

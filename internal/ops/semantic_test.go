@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
@@ -151,10 +149,11 @@ func TestSemanticModes(t *testing.T) {
 		"corrected and similar": {"auto", "nigt train cataclysm", off, "used", 3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := readOpsCase(t, txtar.Parse([]byte(semanticCase))).memory(t)
+			g := openArchive(t, semanticCase)
+			m := g.memory
 			if tc.vectors != nil {
 				tc.vectors.texts = map[memory.Partition]map[index.TextKey][]float32{}
-				tc.vectors.update(m.Files.(*opsRoot).docs)
+				tc.vectors.update(g.docs)
 				m.Vectors = tc.vectors
 			}
 			ask := func(mode string) *api.SearchAnswer {

@@ -92,7 +92,7 @@ func TestLastMergedPage(t *testing.T) {
 			t.Errorf("offset %d, %d hits of others: next %d, want %d", c.offset, c.other, got.Next, c.next)
 		}
 	}
-	m := readOps{Reading: &Reading{Layout: new(memory.Layout), Index: openOps(t, new(opsRoot), nil), Shared: &share.Reader{Store: emptyStore{}, Breaker: new(share.Breaker),
+	m := readOps{Reading: &Reading{Layout: new(memory.Layout), Index: newDisk(t, nil).memory.Index, Shared: &share.Reader{Store: emptyStore{}, Breaker: new(share.Breaker),
 		Timeout: 20 * time.Second, Terms: func(q index.Query) string { return q.Text }}}}
 	view, err := new(memory.Directories).View(memory.Scope{Subject: "alice", Context: memory.Private})
 	checkError(t, err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -38,7 +37,7 @@ var (
 // storeOn returns a store on a memory with the files of an archive.
 func storeOn(t *testing.T, archive string) *client.Store {
 	t.Helper()
-	d := readOpsCase(t, txtar.Parse([]byte(archive))).disk(t)
+	d := openArchive(t, archive)
 	return &client.Store{Client: &client.Client{Socket: serveOps(t, d.memory)}}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
@@ -167,49 +165,29 @@ func TestToolsAreOperations(t *testing.T) {
 
 var aToken = regexp.MustCompile(`token: \w+`)
 
-// TestToolTexts checks the text of tool answers, with archives like those of
-// testdata/writes.
+// TestToolTexts checks the text of tool answers.
 func TestToolTexts(t *testing.T) {
 	asked := map[string]bool{}
-	for _, name := range []string{"texts", "untrusted"} {
-		t.Run(name, func(t *testing.T) { toolTexts(t, "testdata/tools/"+name+".txtar", asked) })
-	}
+	runArchives(t, "testdata/tools", func(t *testing.T, c *opsCase) func(*opsRequest) string {
+		g := c.start(t)
+		model := newModel(t, g.memory, serveOps(t, g.memory), "?tools=all")
+		return func(a *opsRequest) string {
+			tool, request := toolOf(a.op), map[string]json.RawMessage{}
+			if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.setScope(request) {
+				t.Fatalf("%s cannot be asked: %v", a.name, err)
+			}
+			asked[tool.Name] = true
+			arguments, err := toolArguments(a.op, a.request)
+			checkError(t, err)
+			got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
+			checkError(t, err)
+			return strings.TrimSuffix(aToken.ReplaceAllString(textIn(got), "token: …"), "\n") + "\n"
+		}
+	})
 	for _, tool := range mcp.Tools {
 		if !asked[tool.Name] {
 			t.Errorf("%s was not asked", tool.Name)
 		}
-	}
-}
-
-// toolTexts runs the requests of an archive and records the tools that they
-// use.
-func toolTexts(t *testing.T, name string, asked map[string]bool) {
-	t.Helper()
-	archive, err := txtar.ParseFile(name)
-	checkError(t, err)
-	c := readOpsCase(t, archive)
-	d := c.disk(t)
-	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all")
-	for _, a := range c.requests {
-		tool, request := toolOf(a.op), map[string]json.RawMessage{}
-		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.setScope(request) {
-			t.Fatalf("%s cannot be asked: %v", a.name, err)
-		}
-		asked[tool.Name] = true
-		arguments, err := toolArguments(a.op, a.request)
-		checkError(t, err)
-		got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
-		if err != nil {
-			t.Fatalf("%s: %v", a.name, err)
-		}
-		text := aToken.ReplaceAllString(textIn(got), "token: …")
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			text += "\n"
-		}
-		a.compare(t, archive, text)
-	}
-	if *updateOps {
-		checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
 	}
 }
 
