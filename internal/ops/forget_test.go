@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,55 +62,6 @@ type purger struct {
 func (p *purger) Purge(context.Context) error { return p.err }
 
 func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.degraded} }
-
-// TestForgetFiles checks what a removal leaves in files and in the conflict copies beside
-// them.
-func TestForgetFiles(t *testing.T) {
-	const copied = "MEMORY.conflict-copy-0abc0000.md"
-	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
-	const theirs = "- theirs: 555 <!-- visibility=private_only -->\n- ours: 555 <!-- written_by=bob -->\n"
-	const mine, owners = "- by 42: the word is quark <!-- written_by=acct:42 -->\n", "- the owner's: quark is the word\n"
-	type files map[string]string
-	for name, test := range map[string]struct {
-		files          files
-		subject, match string
-		chosen         int // all if negative
-		total          int // occurrences that remain
-		want           files
-	}{
-		"one of two": {files{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n", copied: "- the secret of tea\n- the secret of cups\n- coffee\n"},
-			"owner", "secret", 1, 1, files{"MEMORY.md": "- my secret\n- tea\n", copied: "- the secret of cups\n- coffee\n"}},
-		"every one": {files{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n", copied: "- the secret of tea\n- the secret of cups\n- coffee\n"},
-			"owner", "secret", -1, 0, files{"MEMORY.md": "- tea\n", copied: "- coffee\n"}},
-		"a line": {files{"MEMORY.md": "Ann: secret\nBob: 2\nCarl: another secret\n", copied: "Ann: secret\nBob: 3\nCarl: another secret\n"},
-			"owner", "secret", 1, 1, files{"MEMORY.md": "Bob: 2\nCarl: another secret\n", copied: "Bob: 3\nCarl: another secret\n"}},
-		"a known credential": {files{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"},
-			"owner", key, -1, 1, files{"MEMORY.md": "---\nsummary: \"\"\n---\n\n<!-- " + key + " -->\n\n- tea\n"}},
-		"beside unreadable text": {files{"MEMORY.md": "- a\n", "2026-02-05/cli.md": theirs}, "bob", "555", -1, 1, files{"2026-02-05/cli.md": theirs}},
-		"the caller's own text": {files{"2026-02-05/cli.md": mine + "- 1\n" + owners, "2026-02-05/cli.conflict-copy-0abc0000.md": mine + "- 1\n" + owners},
-			"acct:42", "quark", -1, 0, files{"2026-02-05/cli.md": "- 1\n" + owners, "2026-02-05/cli.conflict-copy-0abc0000.md": "- 1\n" + owners}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			indexed := maps.Clone(test.files)
-			maps.DeleteFunc(indexed, func(path, _ string) bool { return strings.Contains(path, "conflict-copy") })
-			d := newDisk(t, indexed)
-			for path, text := range test.files {
-				checkError(t, os.WriteFile(filepath.Join(d.dir, path), []byte(text), 0o600))
-			}
-			d.memory.Layout.Mask = secrets.Mask
-			a, err := d.forget(t, as(test.subject, "private"), test.match, test.chosen)
-			if err != nil || len(a.Failed) > 0 || a.Total != test.total {
-				t.Errorf("%+v, %v", a, err)
-			}
-			if said, _ := api.EncodeJSON(a); bytes.Contains(said, []byte(key)) {
-				t.Errorf("a credential is shown: %s", said)
-			}
-			for path, text := range test.want {
-				d.want(t, path, text)
-			}
-		})
-	}
-}
 
 // TestForgetOnlyNote checks that a file that is left with its headings is removed if
 // memwatchd has made it, and only then.
@@ -292,22 +242,6 @@ func TestLinkPattern(t *testing.T) {
 			t.Errorf("wipe of %s: the link %s is erased: %t", test.subject, test.line, got)
 		}
 	}
-}
-
-// TestForgetLists checks that a list is valid until the next one of its subject.
-func TestForgetLists(t *testing.T) {
-	d := newDisk(t, map[string]string{"MEMORY.md": "- a secret\n"})
-	ids, token := d.list(t, owner, "secret")
-	d.list(t, as("bob", "private"), "other")
-	d.list(t, owner, "other")
-	for by, token := range map[*api.Caller]string{&owner: token, new(as("bob", "private")): token, new(as("carol", "private")): " "} {
-		_, err := do[api.ForgetAnswer](t, d.memory, *by, api.ForgetRequest{IDs: ids, Token: token})
-		if asError(err).Code != api.Conflict {
-			t.Errorf("%q: %v", token, err)
-		}
-	}
-	_, err := d.forget(t, owner, "secret", -1)
-	checkError(t, err)
 }
 
 // TestForgetNotYet checks that nothing is listed or removed before all files

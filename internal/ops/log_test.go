@@ -16,31 +16,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// TestNoteTimes checks that two notes with the same clock time are an hour
-// apart if the clock was set back between them.
-func TestNoteTimes(t *testing.T) {
-	d := openArchive(t, "now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")
-	for _, who := range []string{"owner", "acct:42"} {
-		path, got := "", []string(nil)
-		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
-		for _, at := range want {
-			a, err := do[api.NoteAnswer](t, d.memory, as(who, "private"), api.NoteRequest{Text: "at " + at, Time: at})
-			checkError(t, err)
-			path = a.Path
-		}
-		doc, err := d.Load(path)
-		checkError(t, err)
-		for _, e := range doc.Entries {
-			if e.Block == memory.Paragraph {
-				got = append(got, e.Time.Format(time.RFC3339))
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
-	}
-}
-
 // TestNotesAtOnce checks that concurrent notes in the same minute all become
 // entries, each bullet of a session once.
 func TestNotesAtOnce(t *testing.T) {

@@ -371,6 +371,10 @@ func (g *testMemory) changes(t testing.TB) string {
 		if was, ok := g.was[path]; !ok || was != is[path] {
 			fmt.Fprintf(&b, "%s:\n%s", path, diffLines(was, is[path]))
 		}
+		delete(g.was, path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(g.was)) {
+		fmt.Fprintf(&b, "%s is removed\n", path)
 	}
 	g.was = is
 	return b.String()
