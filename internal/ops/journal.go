@@ -174,8 +174,11 @@ func writeRecord(r journal.Record) api.WriteRecord {
 
 // history returns the earlier versions of a file to the owner, or the text of one.
 func (m adminOps) history(ctx context.Context, c Call, r *api.HistoryRequest) (*api.HistoryAnswer, error) {
-	if m.Undoer == nil {
+	switch {
+	case m.Undoer == nil:
 		return nil, errNoJournal
+	case r.Path == "":
+		return nil, api.Errorf(api.Invalid, "path is missing")
 	}
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
