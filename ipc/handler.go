@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -343,6 +344,7 @@ func (a *response) send(status int, mediaType string, body []byte) {
 	header := a.w.Header()
 	header.Set("Content-Type", mediaType)
 	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Length", strconv.Itoa(len(body))) // else in chunks
 	a.w.WriteHeader(status)
 	a.w.Write(body)
 }
