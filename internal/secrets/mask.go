@@ -40,8 +40,8 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
-	fmt.Fprintln(h, "passwords 2", passwordCode(), passwordName(), connection(), nextField(),
-		clauseEnd(), numberEnd(), prosePhrase(), cardIssuers(), cardForm())
+	fmt.Fprintln(h, "passwords 3", passwordCode(), passwordName(), connection(), nextField(), clauseEnd(),
+		numberEnd(), prosePhrase(), userInfo(), possessive(), bareStart(), cardIssuers(), cardForm())
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}

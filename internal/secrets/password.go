@@ -12,7 +12,8 @@ import (
 // such as "password:" or "the PIN is", if the text after these words can be a
 // password. Two kinds of connections are distinguished: a colon or an equals
 // sign announces a value; after a verb, a dash or a cell border, most texts
-// are prose, so a value must look more like a password.
+// are prose, so a value must look more like a password. Without any connection, as in
+// "my PIN 4711", it must also end its clause.
 
 // passwordRule and pinRule find passwords in words. Their forms match one of
 // their words, which is a word or the end of one.
@@ -33,6 +34,23 @@ var (
 		sample: placeholder,
 		accept: acceptPIN,
 	}
+	// urlRule finds the password in the user information of a URL.
+	urlRule = rule{
+		name:   "url-password",
+		words:  []string{"://"},
+		form:   "^://",
+		sample: placeholder + `|^token$|^(?-i:[A-Z_]+)$`,
+		accept: acceptPassword,
+	}
+)
+
+var (
+	userInfo = lazyregexp.New("^[^\\s/:@?#\"'<>|`]*:([^\\s/?\"'<>|`\\x{2000}-\\x{10FFFF}]{1,128})@[\\p{L}\\p{N}\\[]")
+	// possessive matches the text before a password that follows its word directly, bareStart
+	// the text between both.
+	possessive = lazyregexp.New(`(?i)\b(?:my|our|his|her|their|meine?|unsere?)\s+(?:[\pL\d-]+\s+){0,2}[\pL\d-]*$` +
+		`|(?i)(?:^|\s)(?:мой|наш)\s+$`)
+	bareStart = lazyregexp.New(`^` + closing + `[ \t]+`)
 )
 
 // closing matches quotes, emphasis and brackets after a word or a value.
@@ -80,13 +98,14 @@ var (
 	// nextField matches the end of a value in front of another field.
 	nextField = lazyregexp.New(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
 	// clauseEnd matches the text after a word at the end of a clause, numberEnd the
-	// text after a number.
+	// text after a number that counts nothing.
 	clauseEnd = lazyregexp.New(`^` + closing + `[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
-	numberEnd = lazyregexp.New(`^` + closing + `(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
-		`\s+(?:for|of|from|in|and|on|at|until|since|für|von|vom|der|des|und|seit|bis|для|от|и|с|до)\s)`)
+	numberEnd = lazyregexp.New(`^` + closing + `(?:$|[,;!?|]|\.(?:\D|$)|\s*[^\x00-\x7f年月日号號位个個次条條天分秒]|` +
+		`\s*(?:$|[(#^<|*—–-])|\s+(?:for|of|from|in|and|on|at|until|since|für|von|vom|der|des|und|seit|bis|для|от|и|с|до)\s)`)
 	// prosePhrase matches words of quoted sentences about passwords.
-	prosePhrase = lazyregexp.New(`(?i)\b(?:pass(?:word|phrase|code|wort)s?|pwd|your|must|should|can(?:not)?|is|are|was|not|` +
-		`enter|please|invalid|wrong|incorrect|required|missing|characters?|example|do|does|same|at|least)\b|[<>{}$%?]`)
+	prosePhrase = lazyregexp.New(`(?i)\b(?:pass(?:word|phrase|code|wort)s?|pwd|your|must|should|can(?:not)?|is|are|` +
+		`was|not|enter|please|invalid|wrong|incorrect|required|missing|hard|easy|characters?|example|do|does|same|` +
+		`at|least)\b|[<>{}$%?]`)
 )
 
 // A passwordValue is the text in which a password is expected.
@@ -96,6 +115,7 @@ type passwordValue struct {
 	quoted bool
 	sign   bool // a colon or an equals sign announces it
 	inWord bool // the word before it is the end of a longer one
+	phrase bool // the word before it is a passphrase
 }
 
 // readPasswordValue returns the value at an offset of a line, and its offset.
@@ -130,7 +150,7 @@ const maxPassword = 128
 func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	s := v.text
 	if strings.ContainsAny(s, " \t") {
-		return v.quoted && v.sign && len(s) >= 8 && s == strings.TrimSpace(s) && !prosePhrase().MatchString(s)
+		return v.quoted && (v.sign || v.phrase) && len(s) >= 8 && s == strings.TrimSpace(s) && !prosePhrase().MatchString(s)
 	}
 	if len(s) < 4 {
 		return false
@@ -170,6 +190,26 @@ func acceptPIN(v passwordValue, _ func(string) bool) bool {
 		(v.quoted || numberEnd().MatchString(v.rest))
 }
 
+// maxOwned bounds the text from a possessive to the word for a password, in bytes.
+const maxOwned = 40
+
+// readBareValue returns the value after a word of size bytes without a connection, and its
+// offset. The word must be Chinese, in capitals, or owned by a person: "my password hunter2".
+func readBareValue(before, line string, size int) (v passwordValue, start int) {
+	word := line[:size]
+	at := len(bareStart().FindString(line[size:]))
+	if han := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Han, r) }); !han && (at == 0 ||
+		!strings.HasPrefix(word, "PIN") && !strings.HasPrefix(word, "ПИН") &&
+			!possessive().MatchString(before[max(0, len(before)-maxOwned):])) {
+		return v, 0
+	}
+	v, start = readPasswordValue(line, size+at)
+	if !numberEnd().MatchString(v.rest) {
+		return passwordValue{}, 0
+	}
+	return v, start
+}
+
 // maxConnection is the maximum length of a form, and of the text that is
 // examined after a value, in bytes.
 const maxConnection = 256
@@ -182,13 +222,27 @@ func (c *compiledRule) appendPassword(list []Finding, text string, at int, maske
 		line = line[:end]
 	}
 	size := len(c.match().FindString(line))
-	to := connection().FindStringSubmatchIndex(line[size:min(len(line), size+maxConnection)])
-	if to == nil {
-		return list
+	rest := line[size:min(len(line), size+maxConnection)]
+	var v passwordValue
+	start := 0
+	if c.name == urlRule.name {
+		to := userInfo().FindStringSubmatchIndex(rest)
+		if to == nil {
+			return list
+		}
+		v, start = passwordValue{text: rest[to[2]:to[3]], quoted: true}, size+to[2]
+	} else {
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		inWord := unicode.IsLetter(before) || unicode.IsDigit(before)
+		to := connection().FindStringSubmatchIndex(rest)
+		if to != nil {
+			v, start = readPasswordValue(line, size+to[1])
+			v.sign = to[2] >= 0
+		} else if v, start = readBareValue(text[:at], line, size); v.text == "" {
+			return list
+		}
+		v.inWord, v.phrase = inWord, strings.Contains(strings.ToLower(line[:size]), "phrase")
 	}
-	v, start := readPasswordValue(line, size+to[1])
-	before, _ := utf8.DecodeLastRuneInString(text[:at])
-	v.sign, v.inWord = to[2] >= 0, unicode.IsLetter(before) || unicode.IsDigit(before)
 	if isMask(v.text) != masked || v.text == "" {
 		return list
 	}

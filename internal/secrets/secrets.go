@@ -1,10 +1,9 @@
 // Package secrets detects live credentials by their form: tokens with a
-// provider's own marker, private keys, and payment card numbers. It detects
-// passwords and PINs by the words in front of them.
+// provider's own marker, private keys, payment card numbers, and passwords in URLs.
+// It detects other passwords and PINs by the words in front of them.
 //
 // Randomness alone does not make a text a credential, because users want to
-// remember hashes, UUIDs and commit ids. Passwords in URLs are not detected:
-// they have no form of their own, and most are examples.
+// remember hashes, UUIDs and commit ids.
 package secrets
 
 import (
@@ -62,7 +61,7 @@ var extraRules = []rule{
 		form: `\b(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,36})`},
 	{name: "telegram-bot-token", words: []string{":AA"}, entropy: 3.5, form: `\b[0-9]{8,10}:AA[\w-]{33}(?:\b|\W|$)`},
 	{name: "vault-token", words: []string{"hvb.", "hvr.", "hvs."}, entropy: 3, form: `\bhv[sbr]\.[\w-]{24,}`},
-	passwordRule, pinRule,
+	passwordRule, pinRule, urlRule,
 	{name: "xai-api-key", words: []string{"xai-"}, entropy: 3.5, form: `\bxai-(?:token-)?[A-Za-z0-9]{80}\b`},
 }
 
