@@ -3,7 +3,6 @@ package vault
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,11 +45,11 @@ func TestObserve(t *testing.T) {
 		look(path)
 	}
 	checkContents(t, &v.Catalogue, "a.md", "../x.md: not a path", ".b.md: hidden or temporary file")
-	must(t, os.Remove(filepath.Join(v.Dir, "a.md")))
-	must(t, os.Symlink("c.txt", filepath.Join(v.Dir, "a.md")))
+	must(t, os.Remove(v.name("a.md")))
+	must(t, os.Symlink("c.txt", v.name("a.md")))
 	look("a.md")
 	checkContents(t, &v.Catalogue, "../x.md: not a path", ".b.md: hidden or temporary file", "a.md: symbolic link")
-	must(t, os.Remove(filepath.Join(v.Dir, "a.md")))
+	must(t, os.Remove(v.name("a.md")))
 	look("a.md")
 	checkContents(t, &v.Catalogue, "../x.md: not a path", ".b.md: hidden or temporary file")
 	if v.Catalogue.walks != 0 || len(v.Catalogue.entries) != 2 {
@@ -83,7 +82,7 @@ func TestObserveDuringWalk(t *testing.T) {
 	stale := &memory.Tree{Files: []memory.FoundFile{{Path: "d/goes.md"}, {Path: "d/stays.md"}}}
 
 	began := v.Catalogue.beginWalk()
-	must(t, os.Remove(filepath.Join(v.Dir, "d/goes.md")))
+	must(t, os.Remove(v.name("d/goes.md")))
 	writeFile(t, v, "d/comes.md", "")
 	for _, path := range []string{"d/goes.md", "d/comes.md"} {
 		v.Observe(path)

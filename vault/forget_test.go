@@ -37,19 +37,13 @@ func TestJournalForgets(t *testing.T) {
 	first := "one\n2\n3\n4\n5\n6\n7\n8\n9\nend\n"
 	w := newWriter(t, map[string]string{"a.md": first})
 	var ids []string
-	write := func(path, text string) {
-		t.Helper()
-		written, err := w.Write(t.Context(), contentChange(path, text))
-		must(t, err)
-		ids = append(ids, written.ID)
-	}
+	write := func(path, text string) { ids = append(ids, w.mustWrite(t, contentChange(path, text)).ID) }
 	write("a.md", strings.Replace(first, "one\n", "one\nsecret\n", 1))
 	write("a.md", strings.Replace(first, "one\n", "one\nsecret\nneighbor\n", 1))
 	write("b.md", "b\n")
 	c := contentChange("a.md", strings.Replace(first, "one\n", "one\nneighbor\n", 1))
 	c.Secret = true
-	secret, err := w.Write(t.Context(), c)
-	must(t, err)
+	secret := w.mustWrite(t, c)
 	must(t, w.Journal.Forget(func(r journal.Record) bool { return r.Path == "b.md" }, linesWith("secret")))
 	if !journalHolds(t, w.Journal, "secret") {
 		t.Error("the text of another file is forgotten")
@@ -72,18 +66,15 @@ func TestJournalForgets(t *testing.T) {
 			t.Error("the text is still there")
 		}
 	}
-	u := &Undoer{w}
 	for _, id := range []string{ids[0], secret.ID} {
-		undone, err := u.Undo(t.Context(), id, false)
+		undone, err := (&Undoer{w}).Undo(t.Context(), id, false)
 		must(t, err)
-		if len(undone) != 1 || undone[0].Err == nil || !strings.Contains(undone[0].Err.Error(), "forgotten") {
-			t.Errorf("%+v", undone)
+		if got := formatResults(undone); len(undone) != 1 || !strings.Contains(got, "forgotten") {
+			t.Errorf("%s", got)
 		}
 	}
 	for _, id := range ids[1:] {
-		if undone, err := u.Undo(t.Context(), id, false); err != nil || undone[0].Err != nil {
-			t.Errorf("%+v, %v", undone, err)
-		}
+		w.mustUndo(t, id)
 	}
 	wantFiles(t, w, map[string]string{"a.md": first})
 }
@@ -105,13 +96,11 @@ func journalHolds(t *testing.T, j *journal.Journal, text string) bool {
 // text from the others.
 func TestForgetDamaged(t *testing.T) {
 	w := newWriter(t, nil)
-	_, err := w.Write(t.Context(), contentChange("a.md", "secret 1\n"))
-	must(t, err)
-	second, err := w.Write(t.Context(), contentChange("b.md", "secret 2\n"))
-	must(t, err)
+	w.mustWrite(t, contentChange("a.md", "secret 1\n"))
+	second := w.mustWrite(t, contentChange("b.md", "secret 2\n"))
 	path := filepath.Join(w.Journal.Dir, "versions", journal.Digest([]byte("secret 1\n"))[:32])
 	must(t, os.WriteFile(path, []byte("x"), 0o600))
-	err = w.Journal.Forget(anyRecord, linesWith("secret"))
+	err := w.Journal.Forget(anyRecord, linesWith("secret"))
 	r, failed := w.Journal.Get(second.ID)
 	if err == nil || !strings.Contains(err.Error(), "damaged") || failed != nil || !r.Forgotten {
 		t.Errorf("%v; %+v, %v", err, r, failed)
@@ -127,14 +116,11 @@ func TestLateTextOfASecretChange(t *testing.T) {
 	} {
 		w := newWriter(t, map[string]string{"a.md": "one\nsecret\ntwo\n"})
 		w.Vault.noLeases, w.settleDelay = true, 100*time.Millisecond
-		f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "a.md"), os.O_WRONLY, 0)
-		must(t, err)
+		f := openToAppend(t, w.Vault, "a.md")
 		c := contentChange("a.md", "one\ntwo\n")
 		c.Secret = true
-		_, err = w.Write(t.Context(), c)
-		must(t, err)
-		_, err = f.WriteString(test.late)
-		must(t, errors.Join(err, f.Close()))
+		w.mustWrite(t, c)
+		must(t, errors.Join(f.Truncate(0), second(f.WriteString(test.late)), f.Close()))
 		if err := w.Clear(t.Context(), "a.md"); (err != nil) != (test.copied != "") {
 			t.Error(err)
 		}
@@ -170,15 +156,12 @@ func TestClearWaits(t *testing.T) {
 	defer work.Wait()
 	defer end()
 	w.settleDelay = 100 * time.Millisecond
-	_, err := w.Write(t.Context(), contentChange("a.md", "one\n"))
-	must(t, err)
-	names, err := filepath.Glob(filepath.Join(w.Vault.Dir, ".*"))
+	w.mustWrite(t, contentChange("a.md", "one\n"))
+	names, err := filepath.Glob(w.Vault.name(".*"))
 	if err != nil || len(names) != 1 {
 		t.Fatalf("not one replaced file: %v, %v", names, err)
 	}
-	f, err := os.OpenFile(names[0], os.O_WRONLY, 0)
-	must(t, err)
-	held.Store(f)
+	held.Store(openToAppend(t, w.Vault, filepath.Base(names[0])))
 	must(t, w.Clear(t.Context(), "a.md"))
 	if _, err := os.Lstat(names[0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the replaced file is left: %v", err)
@@ -186,42 +169,28 @@ func TestClearWaits(t *testing.T) {
 }
 
 func TestEditConflictCopies(t *testing.T) {
-	kept := "a.conflict-copy-0abc0000.md"
-	w := newWriter(t, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\nsecret\n", "d/b.conflict-copy-0abc0000.md": "secret\n"})
+	const kept, other = "d/a.conflict-copy-0abc0000.md", "d/b.conflict-copy-0abc0000.md"
+	w := newWriter(t, map[string]string{"d/a.md": "now\n", kept: "was\nsecret\n", other: "secret\n"})
 	w.settleDelay = time.Millisecond
-	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "d", kept), 0o640))
+	must(t, os.Chmod(w.Vault.name(kept), 0o640))
 	changed, err := w.EditConflictCopies(t.Context(), "d/a.md", func(f *File) ([]byte, error) {
 		return bytes.ReplaceAll(f.Data, []byte("secret\n"), nil), nil
 	})
-	if err != nil || !slices.Equal(changed, []string{"d/" + kept}) {
-		t.Errorf("%v, %v", changed, err)
+	if mode := w.Vault.mode(t, kept); err != nil || !slices.Equal(changed, []string{kept}) || mode != 0o640 {
+		t.Errorf("%v with the mode %v, %v", changed, mode, err)
 	}
-	wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\n", "d/b.conflict-copy-0abc0000.md": "secret\n"})
-	if info, err := os.Stat(filepath.Join(w.Vault.Dir, "d", kept)); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("%v, %v", info, err)
-	}
+	wantFiles(t, w, map[string]string{"d/a.md": "now\n", kept: "was\n", other: "secret\n"})
 	// A simultaneous save takes precedence.
-	path := filepath.Join(w.Vault.Dir, "d", kept)
-	for name, save := range map[string]func() error{
-		"in place": func() error { return os.WriteFile(path, []byte("theirs\n"), 0o640) },
-		"by name": func() error {
-			return errors.Join(os.WriteFile(path+"~", []byte("theirs\n"), 0o640), os.Rename(path+"~", path))
-		},
-	} {
-		must(t, os.WriteFile(path, []byte("was\nsecret\n"), 0o640))
+	for name, save := range map[string]func(*testing.T, *Vault, string, string){"in place": writeFile, "by name": replaceFile} {
+		writeFile(t, w.Vault, kept, "was\nsecret\n")
 		changed, err := w.EditConflictCopies(t.Context(), "d/a.md", func(*File) ([]byte, error) {
-			must(t, save())
+			save(t, w.Vault, kept, "theirs\n")
 			return []byte("ours\n"), nil
 		})
 		if err == nil || changed != nil {
 			t.Errorf("saved %s: %v, %v", name, changed, err)
 		}
-		wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "theirs\n", "d/b.conflict-copy-0abc0000.md": "secret\n"})
-	}
-	names, err := os.ReadDir(filepath.Join(w.Vault.Dir, "d"))
-	must(t, err)
-	if len(names) != 3 {
-		t.Errorf("something is left: %v", names)
+		wantFiles(t, w, map[string]string{"d/a.md": "now\n", kept: "theirs\n", other: "secret\n"})
 	}
 	refusal := errors.New("no")
 	if _, err := w.EditConflictCopies(t.Context(), "d/a.md", func(*File) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
@@ -234,31 +203,23 @@ func TestEditConflictCopies(t *testing.T) {
 
 func TestRemoveEmpty(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/x/photo.jpg": "x"})
-	dir := filepath.Join(w.Vault.Dir, "d")
-	must(t, os.MkdirAll(filepath.Join(dir, "empty", "deep"), 0o700))
-	must(t, os.MkdirAll(filepath.Join(dir, ".git", "refs", "heads"), 0o700))
-	must(t, os.Symlink("/", filepath.Join(dir, "link")))
-	for range 2 {
-		left, err := w.RemoveEmpty(t.Context(), "d")
-		if err != nil || !slices.Equal(left, []string{"d/.git", "d/link", "d/x/photo.jpg"}) {
-			t.Errorf("%v, %v", left, err)
+	must(t, os.MkdirAll(w.Vault.name("d/empty/deep"), 0o700))
+	must(t, os.MkdirAll(w.Vault.name("d/.git/refs/heads"), 0o700)) // git needs this empty directory
+	must(t, os.Symlink("/", w.Vault.name("d/link")))
+	remove := func(want ...string) {
+		t.Helper()
+		for range 2 {
+			if left, err := w.RemoveEmpty(t.Context(), "d"); err != nil || !slices.Equal(left, want) {
+				t.Errorf("%v, %v, want %v", left, err, want)
+			}
+		}
+		for path, want := range map[string]bool{"d/.git/refs/heads": want != nil, "d/empty": false, "d": want != nil} {
+			if _, err := os.Stat(w.Vault.name(path)); (err == nil) != want {
+				t.Errorf("%s: %v", path, err)
+			}
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, ".git", "refs", "heads")); err != nil {
-		t.Error(err) // git needs this empty directory
-	}
-	must(t, os.RemoveAll(filepath.Join(dir, ".git")))
-	if _, err := os.Stat(filepath.Join(dir, "empty")); !os.IsNotExist(err) {
-		t.Error(err)
-	}
-	must(t, os.Remove(filepath.Join(dir, "link")))
-	must(t, os.Remove(filepath.Join(dir, "x", "photo.jpg")))
-	for range 2 {
-		if left, err := w.RemoveEmpty(t.Context(), "d"); left != nil || err != nil {
-			t.Errorf("%v, %v", left, err)
-		}
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Error(err)
-	}
+	remove("d/.git", "d/link", "d/x/photo.jpg")
+	must(t, errors.Join(os.RemoveAll(w.Vault.name("d/.git")), os.Remove(w.Vault.name("d/link")), os.Remove(w.Vault.name("d/x/photo.jpg"))))
+	remove()
 }

@@ -85,9 +85,9 @@ func TestIgnoreLikeGit(t *testing.T) {
 	if err != nil {
 		t.Skip("no git here to compare with")
 	}
-	dir := t.TempDir()
+	v := newVault(t, nil)
 	run := func(stdin string, args ...string) string {
-		cmd := exec.Command(git, append([]string{"-C", dir, "-c", "core.excludesFile="}, args...)...)
+		cmd := exec.Command(git, append([]string{"-C", v.Dir, "-c", "core.excludesFile="}, args...)...)
 		cmd.Stdin = strings.NewReader(stdin)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
 		var stderr bytes.Buffer
@@ -100,12 +100,10 @@ func TestIgnoreLikeGit(t *testing.T) {
 	}
 	run("", "init", "-q")
 	for _, path := range ignorePaths {
-		name := filepath.Join(dir, path)
-		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		must(t, os.WriteFile(name, nil, 0o600))
+		writeFile(t, v, path, "")
 	}
 	for _, tt := range ignoreTests {
-		must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(tt.patterns), 0o600))
+		writeFile(t, v, ".gitignore", tt.patterns)
 		out := run(strings.Join(ignorePaths, "\x00"), "check-ignore", "-z", "--stdin", "--no-index")
 		got := strings.TrimRight(strings.ReplaceAll(out, "\x00", " "), " ")
 		if got != tt.ignored {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,10 +15,13 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// recordOf returns the record of a change.
-func recordOf(path, temp string, before, after []byte) journal.Record {
-	return journal.Record{Path: path, Temp: temp, Old: before, New: after, Before: journal.Digest(before),
-		After: journal.Digest(after)}
+// begin adds a pending change to the journal.
+func (w *Writer) begin(t *testing.T, path, temp string, before, after []byte) journal.Record {
+	t.Helper()
+	r, err := w.Journal.Begin(journal.Record{Path: path, Temp: temp, Old: before, New: after, Before: journal.Digest(before),
+		After: journal.Digest(after)})
+	must(t, err)
+	return r
 }
 
 // onCall runs do once, just before or after a system call.
@@ -47,23 +51,14 @@ func TestLateWriter(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
-	f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "d/a.md"), os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
-	defer f.Close()
-	got, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]"))
-	must(t, err)
-	_, err = f.WriteString("- two\n")
-	must(t, err)
-	// The next change does not wait for the text.
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "[x]", "[x] number")); err != nil {
-		t.Error(err)
-	}
+	f := openToAppend(t, w.Vault, "d/a.md")
+	got := w.mustWrite(t, newChange("d/a.md", "[ ]", "[x]"))
+	must(t, second(f.WriteString("- two\n")))
+	w.mustWrite(t, newChange("d/a.md", "[x]", "[x] number")) // does not wait for the text
 	// At the end, Run waits until each replaced file was looked at.
 	end()
 	must(t, <-ended)
-	if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, "d/a.md")); string(data) != "- [x] number one\n\nend\n- two\n" {
-		t.Errorf("%q, %v", data, err)
-	}
+	wantFiles(t, w, map[string]string{"d/a.md": "- [x] number one\n\nend\n- two\n"})
 	if r, err := w.Journal.Get(got.ID); err != nil || r.State != journal.StateDone {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -76,8 +71,7 @@ func TestLateWriter(t *testing.T) {
 func TestOpenForWriting(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
 	needLeases(t, w.Vault)
-	f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "a.md"), os.O_WRONLY, 0)
-	must(t, err)
+	f := openToAppend(t, w.Vault, "a.md")
 	var wait *WaitError
 	for n := range 8 {
 		if _, err := w.Write(t.Context(), unrequestedChange("a.md", "old", "new")); !errors.As(err, &wait) || wait.For != min(shortWait<<n, longWait) {
@@ -91,9 +85,7 @@ func TestOpenForWriting(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	must(t, f.Close())
-	if _, err := w.Write(t.Context(), unrequestedChange("a.md", "old", "new")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, unrequestedChange("a.md", "old", "new"))
 }
 
 // TestOpenedWhileInPlace checks that a program that opened the new version
@@ -106,21 +98,14 @@ func TestOpenedWhileInPlace(t *testing.T) {
 	} {
 		w := newWriter(t, map[string]string{"d/a.md": "old"})
 		w.Vault.noLeases = true
-		name := filepath.Join(w.Vault.Dir, "d/a.md")
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-		must(t, err)
-		defer f.Close()
+		f := openToAppend(t, w.Vault, "d/a.md")
 		var late *os.File
 		onCall(w, call, true, func() {
-			_, err := f.WriteString(" and one")
-			must(t, err)
-			late, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-			must(t, err)
+			must(t, second(f.WriteString(" and one")))
+			late = openToAppend(t, w.Vault, "d/a.md")
 		})
-		_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
-		must(t, err)
-		_, err = late.WriteString(" and late")
-		must(t, errors.Join(err, late.Close()))
+		w.mustWrite(t, newChange("d/a.md", "old", "new"))
+		must(t, errors.Join(second(late.WriteString(" and late")), late.Close()))
 		wantFileAndCopy(t, w, "d/a.md", want[0], want[1])
 	}
 }
@@ -130,20 +115,9 @@ func TestOpenedWhileInPlace(t *testing.T) {
 func TestRemoveAndSave(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
 	w.Vault.noLeases = true
-	saved := false
-	w.fault = func(call string, do func() error) error {
-		if call != "sync directory" || saved {
-			return do()
-		}
-		saved = true // by a program that opened the file just before its removal
-		away, err := filepath.Glob(filepath.Join(w.Vault.Dir, tempPrefix+"*"))
-		if err != nil || len(away) != 1 {
-			return fmt.Errorf("%q, %v", away, err)
-		}
-		return os.WriteFile(away[0], []byte("late\n"), 0o600)
-	}
-	_, err := w.Write(t.Context(), removalChange("a.md"))
-	must(t, err)
+	f := openToAppend(t, w.Vault, "a.md")
+	onCall(w, "sync directory", false, func() { must(t, errors.Join(f.Truncate(0), second(f.WriteString("late\n")), f.Close())) })
+	w.mustWrite(t, removalChange("a.md"))
 	wantFiles(t, w, map[string]string{"a.md": "late\n"})
 }
 
@@ -152,22 +126,15 @@ func TestRemoveAndSave(t *testing.T) {
 // opened it to write.
 func TestSavesTwiceWhenExchanged(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old 0"})
-	name := filepath.Join(w.Vault.Dir, "a.md")
-	save := func(text string) {
-		must(t, os.WriteFile(name+"~", []byte(text), 0o600))
-		must(t, os.Rename(name+"~", name))
-	}
 	saves := 0
 	w.fault = func(call string, do func() error) error {
 		if saves == 0 && call == "exchange" || saves == 1 && call == "put back" {
 			saves++
-			save([]string{"", "old 1", "old 2"}[saves])
+			replaceFile(t, w.Vault, "a.md", fmt.Sprint("old ", saves))
 		}
 		return do()
 	}
-	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); err != nil || saves != 2 {
-		t.Errorf("%v, %d saves", err, saves)
-	}
+	w.mustWrite(t, newChange("a.md", "old", "new"))
 	wantFileAndCopy(t, w, "a.md", "new 2", "old 1")
 }
 
@@ -177,13 +144,10 @@ func TestRenamedDirectory(t *testing.T) {
 	for _, late := range []string{"", " and late"} {
 		w := newWriter(t, map[string]string{"d/a.md": "old"})
 		w.Vault.noLeases = true
-		f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "d/a.md"), os.O_WRONLY|os.O_APPEND, 0)
-		must(t, err)
-		_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
-		must(t, err)
-		must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
-		_, err = f.WriteString(late)
-		must(t, errors.Join(err, f.Close()))
+		f := openToAppend(t, w.Vault, "d/a.md")
+		w.mustWrite(t, newChange("d/a.md", "old", "new"))
+		must(t, os.Rename(w.Vault.name("d"), w.Vault.name("e")))
+		must(t, errors.Join(second(f.WriteString(late)), f.Close()))
 		if late == "" {
 			wantFiles(t, w, map[string]string{"e/a.md": "new"})
 		} else {
@@ -218,8 +182,7 @@ func TestRepair(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWriter(t, map[string]string{"d/.memwatchd-x.part": "half a fi"})
-			r, err := w.Journal.Begin(recordOf("d/a.md", ".memwatchd-x.tmp", []byte(before), []byte(after)))
-			must(t, err)
+			r := w.begin(t, "d/a.md", ".memwatchd-x.tmp", []byte(before), []byte(after))
 			if test.done {
 				must(t, w.Journal.Done(r.ID))
 			}
@@ -249,11 +212,11 @@ func TestRepair(t *testing.T) {
 // version.
 func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", "d/.memwatchd-y.part": "ours", ".hidden/.memwatchd-z.part": "not ours"})
-	must(t, unix.Mkfifo(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part"), 0o600))
+	must(t, unix.Mkfifo(w.Vault.name("d/.memwatchd-pipe.part"), 0o600))
 	must(t, os.Symlink("root", w.Vault.Dir+"-link"))
 	w.Vault.Dir += "-link//" // the root may be a link
 	must(t, w.Repair(t.Context()))
-	must(t, os.Remove(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part")))
+	must(t, os.Remove(w.Vault.name("d/.memwatchd-pipe.part")))
 	wantFiles(t, w, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", ".hidden/.memwatchd-z.part": "not ours"})
 }
 
@@ -261,15 +224,11 @@ func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 // before the next start.
 func TestRepairInARenamedDirectory(t *testing.T) {
 	w := newWriter(t, map[string]string{"new/a.md": "after", "new/.memwatchd-x.tmp": "saved by others"})
-	r, err := w.Journal.Begin(recordOf("old/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after")))
-	must(t, err)
-	gone, err := w.Journal.Begin(recordOf("gone/a.md", ".memwatchd-y.tmp", []byte("before"), []byte("after")))
-	must(t, err)
+	w.begin(t, "old/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after"))
+	w.begin(t, "gone/a.md", ".memwatchd-y.tmp", []byte("before"), []byte("after"))
 	must(t, w.Repair(t.Context()))
 	wantFiles(t, w, map[string]string{"new/a.md": "saved by others"})
-	if len(w.Journal.Pending()) > 0 {
-		t.Errorf("%s and %s: %v", r.ID, gone.ID, w.Journal.Pending())
-	}
+	wantRecords(t, w, 0)
 	w.Vault.Dir += "-2"
 	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
 		t.Errorf("without a root: %v", err)
@@ -280,16 +239,94 @@ func TestRepairInARenamedDirectory(t *testing.T) {
 // resolved later.
 func TestRepairLater(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "after", "d/.memwatchd-x.tmp": "before"})
-	_, err := w.Journal.Begin(recordOf("d/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after")))
-	must(t, err)
+	w.begin(t, "d/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after"))
 	w.fault = func(call string, do func() error) error { return unix.EIO }
 	must(t, w.Repair(t.Context()))
 	if _, err := w.Write(t.Context(), newChange("d/a.md", "after", "more")); !errors.Is(err, unix.EIO) {
 		t.Errorf("changed before that: %v", err)
 	}
 	w.fault = nil
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "after", "more")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("d/a.md", "after", "more"))
 	wantFiles(t, w, map[string]string{"d/a.md": "more"})
+}
+
+// TestRepairWaitsForTheDisk checks that an empty root, as of an unmounted disk,
+// does not make pending changes count as not made.
+func TestRepairWaitsForTheDisk(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "theirs\n", "d/.memwatchd-x.tmp": "old\n", "b.md": "new\n"})
+	w.begin(t, "d/a.md", ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n"))
+	made := w.begin(t, "b.md", ".memwatchd-y.tmp", []byte("old\n"), []byte("new\n"))
+
+	disk := w.Vault.Dir + "~"
+	must(t, os.Rename(w.Vault.Dir, disk))
+	must(t, os.Mkdir(w.Vault.Dir, 0o700))
+	w = writerOn(t, w.Vault, w.Journal.Dir)
+	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
+		t.Errorf("got %v, want %v", err, ErrRoot)
+	}
+	if _, err := w.Write(t.Context(), newChange("c.md", "", "c\n")); !errors.Is(err, ErrRoot) {
+		t.Errorf("write: got %v, want %v", err, ErrRoot)
+	}
+	wantFiles(t, w, map[string]string{})
+	if n := len(w.Journal.Pending()); n != 2 {
+		t.Errorf("%d changes are pending, want 2", n)
+	}
+
+	must(t, os.Remove(w.Vault.Dir))
+	must(t, os.Rename(disk, w.Vault.Dir))
+	w.mustWrite(t, newChange("c.md", "", "c\n")) // which repairs first
+	wantFiles(t, w, map[string]string{"d/a.md": "theirs\n", "b.md": "new\n", "c.md": "c\n"})
+	if list := w.Journal.List(time.Time{}, "b.md", 0); len(list) != 1 || list[0].ID != made.ID || len(w.Journal.Pending()) > 0 {
+		t.Errorf("the journal has %+v, pending %+v", list, w.Journal.Pending())
+	}
+}
+
+// TestRepairLosesNothing checks that repair keeps every version that another
+// program wrote, for all contents of the file and the temporary file. The
+// version stays in place if it was there, and is put back if the file is
+// missing.
+func TestRepairLosesNothing(t *testing.T) {
+	const none = "none"
+	contents := []string{none, "before\n", "after\n", "theirs\n", "theirs, too\n", ""}
+	for _, kind := range []string{"write", "create", "remove"} {
+		for _, made := range []bool{false, true} {
+			for _, there := range contents {
+				for _, temp := range contents {
+					name := fmt.Sprintf("%s, made: %v, there is %q, beside it %q", kind, made, there, temp)
+					w := newWriter(t, map[string]string{"b.md": ""})
+					before, after := []byte("before\n"), []byte("after\n")
+					switch kind {
+					case "create":
+						before = nil
+					case "remove":
+						after = nil
+					}
+					r := w.begin(t, "a.md", ".memwatchd-x.tmp", before, after)
+					if made {
+						must(t, w.Journal.Done(r.ID))
+					}
+					for base, text := range map[string]string{"a.md": there, r.Temp: temp} {
+						if text != none {
+							writeFile(t, w.Vault, base, text)
+						}
+					}
+					must(t, w.Repair(t.Context()))
+					tree := w.readTestTree(t)
+					left := slices.Collect(maps.Values(tree))
+					theirs := func(text string) bool { return !slices.Contains([]string{none, string(before), string(after)}, text) }
+					for _, text := range []string{there, temp} {
+						if theirs(text) && !slices.Contains(left, text) {
+							t.Errorf("%s: %q is lost: %q", name, text, tree)
+						}
+					}
+					if got, ok := tree["a.md"]; theirs(there) && got != there || there == none && theirs(temp) && (!ok || got != temp) {
+						t.Errorf("%s: it is not in its place: %q", name, tree)
+					}
+					if n := len(w.Journal.Pending()); n > 0 {
+						t.Errorf("%s: %d left to be done", name, n)
+					}
+				}
+			}
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 )
@@ -32,12 +31,8 @@ func TestLongEditDelaysNoOtherCaller(t *testing.T) {
 		}
 	})
 	<-running
-	if _, err := w.Write(fast, newChange("b.md", "old", "new")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(t.Context(), newChange("b.md", "new", "newer")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second(w.Write(fast, newChange("b.md", "old", "new"))))
+	w.mustWrite(t, newChange("b.md", "new", "newer"))
 	wantFiles(t, w, map[string]string{"a.md": "old", "b.md": "newer", "c.md": "old"})
 
 	// A second change of the caller, or of the file, waits for its context.
@@ -78,14 +73,12 @@ func TestCheck(t *testing.T) {
 	c.Edit = func(f *File) ([]byte, error) {
 		edits++
 		if edits == 1 {
-			must(t, os.WriteFile(filepath.Join(w.Vault.Dir, "a.md"), []byte("old two"), 0o600))
+			writeFile(t, w.Vault, "a.md", "old two")
 		}
 		return edit(f)
 	}
 	c.Check = func() (func(), error) { checks++; return func() { releases++ }, nil }
-	if _, err := w.Write(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	w.mustWrite(t, c)
 	wantFiles(t, w, map[string]string{"a.md": "new two"})
 	if edits != 2 || checks != 2 || releases != 2 || len(w.locks.keys) > 0 {
 		t.Errorf("%d edits, %d checks, %d releases, locks: %v", edits, checks, releases, w.locks.keys)

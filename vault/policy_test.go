@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func TestRefusedFiles(t *testing.T) {
 		"quoted.md": "old\n=======\n>>>>>>> not a conflict\n<<<<<<< text\n",
 	})
 	w.MaxSize = 100
-	name := func(path string) string { return filepath.Join(w.Vault.Dir, path) }
+	name := w.Vault.name
 	must(t, os.Link(name("linked.md"), name("second.md")))
 	must(t, os.Chmod(name("read-only.md"), 0o400))
 	must(t, os.Symlink("real.md", name("link.md")))
@@ -38,40 +37,31 @@ func TestRefusedFiles(t *testing.T) {
 		must(t, os.Chown(name("other.md"), 12345, 12345))
 		want["other.md"] = "belongs to user 12345"
 	}
-	before := func(path string) string { data, _ := os.ReadFile(name(path)); return string(data) }
+	read := func(path string) string {
+		if path == "pipe.md" {
+			return ""
+		}
+		data, _ := os.ReadFile(name(path))
+		return string(data)
+	}
 	for path, want := range want {
-		for _, asked := range []bool{true, false} {
+		for _, requested := range []bool{true, false} {
 			c := newChange(path, "old", "new")
-			c.Requested = asked
 			if path == "grows.md" {
 				c = newChange(path, "old", strings.Repeat("x", 101))
 			}
-			old := ""
-			if path != "pipe.md" {
-				old = before(path)
-			}
+			c.Requested = requested
+			before := read(path)
 			_, err := w.Write(t.Context(), c)
-			var refused *RefusedError
-			if !errors.As(err, &refused) || !strings.Contains(refused.Reason, want) || refused.Path != path || strings.Count(err.Error(), path) != 1 {
-				t.Errorf("%s: %v, want %q", path, err, want)
-			}
-			if path != "pipe.md" && before(path) != old {
-				t.Errorf("%s was changed", path)
-			}
-			// A change without effect is not refused.
-			if path == "linked.md" {
-				if _, err := w.Write(t.Context(), newChange(path, "nothing", "of this")); err != nil {
-					t.Errorf("%s: nothing to do: %v", path, err)
-				}
+			wantRefusal(t, err, want)
+			if strings.Count(err.Error(), path) != 1 || read(path) != before {
+				t.Errorf("%s has %q, %v", path, read(path), err)
 			}
 		}
 	}
-	if _, err := w.Write(t.Context(), newChange("real.md", "old", "\xff")); err == nil {
-		t.Error("what is not UTF-8 is written")
-	}
-	if _, err := w.Write(t.Context(), newChange("quoted.md", "old", "new")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("linked.md", "nothing", "of this")) // without effect, so it is not refused
+	w.wantRefused(t, newChange("real.md", "old", "\xff"), "UTF-8")
+	w.mustWrite(t, newChange("quoted.md", "old", "new"))
 	s := w.Status()
 	// The list omits linked.md, whose last change had no effect, and the three
 	// paths outside memory; it contains real.md.
@@ -80,25 +70,21 @@ func TestRefusedFiles(t *testing.T) {
 	}
 	// Any change of the file allows a new attempt.
 	must(t, os.Remove(name("second.md")))
-	if got, err := w.Write(t.Context(), newChange("linked.md", "old", "new")); err != nil || !got.Changed {
-		t.Errorf("when it has one name only: %v", err)
-	}
-	must(t, os.WriteFile(name("conflict.md"), []byte("resolved"), 0o600))
-	if _, err := w.Vault.Observe("conflict.md"); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("linked.md", "old", "new"))
+	writeFile(t, w.Vault, "conflict.md", "resolved")
+	must(t, second(w.Vault.Observe("conflict.md")))
 	for _, r := range w.Status().Refused {
 		if r.Path == "linked.md" || r.Path == "conflict.md" {
 			t.Errorf("still listed as refused: %v", r)
 		}
 	}
-	w.settleAll(t)
-	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e os.DirEntry, err error) error {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
-			t.Errorf("left over: %s", name)
+	must(t, os.Remove(name("pipe.md")))
+	must(t, os.Remove(name("dir")))
+	for path := range w.readTestTree(t) {
+		if strings.Contains(path, tempPrefix) {
+			t.Errorf("left over: %s", path)
 		}
-		return err
-	}))
+	}
 }
 
 // wantWait checks that an automatic change has to wait and an asked one does not.
@@ -113,33 +99,25 @@ func wantWait(t *testing.T, w *Writer, what string) {
 	if s := w.Status(); len(s.Waiting) != 1 || s.Waiting[0].Path != "d/a.md" {
 		t.Errorf("waiting: %v", s.Waiting)
 	}
-	for _, c := range []Change{newChange("d/a.md", "old", "new"), newChange("d/a.md", "new", "old")} {
-		if got, err := w.Write(t.Context(), c); err != nil || !got.Changed {
-			t.Errorf("%s, and asked: %v", what, err)
-		}
-	}
+	w.mustWrite(t, newChange("d/a.md", "old", "new"), newChange("d/a.md", "new", "old"))
 }
 
 func wantNoWait(t *testing.T, w *Writer, when string) {
 	t.Helper()
-	for _, c := range []Change{unrequestedChange("d/a.md", "old", "new"), unrequestedChange("d/a.md", "new", "old")} {
-		if got, err := w.Write(t.Context(), c); err != nil || !got.Changed {
-			t.Errorf("%s: %v", when, err)
-		}
-	}
+	w.mustWrite(t, unrequestedChange("d/a.md", "old", "new"), unrequestedChange("d/a.md", "new", "old"))
 	if s := w.Status(); len(s.Waiting) != 0 {
 		t.Errorf("%s: waiting: %v", when, s.Waiting)
 	}
 }
 
 // swapFile returns a swap file in vim's format.
-func swapFile(pid int, host string) []byte {
+func swapFile(pid int, host string) string {
 	block := make([]byte, 4096)
 	copy(block, "b0VIM 9.0")
 	binary.LittleEndian.PutUint32(block[24:], uint32(pid))
 	copy(block[28:], "alice")
 	copy(block[68:], host)
-	return block
+	return string(block)
 }
 
 func TestSomebodyIsEditing(t *testing.T) {
@@ -148,49 +126,40 @@ func TestSomebodyIsEditing(t *testing.T) {
 	gone := exec.Command(os.Args[0], "-test.run=^$")
 	must(t, gone.Run())
 	self, dead := os.Getpid(), gone.Process.Pid
-	file := func(name, text string) func(string) error {
-		return func(dir string) error {
-			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-			return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
-		}
-	}
-	link := func(name, target string) func(string) error {
-		return func(dir string) error { return os.Symlink(target, filepath.Join(dir, name)) }
-	}
 	for _, test := range []struct {
-		name string
-		make func(root string) error
-		want string // "" if the file has no effect
+		name  string
+		files map[string]string // with the targets of links after "→", and "|" for a pipe
+		want  string            // "" if the files have no effect
 	}{
-		{"vim", file("d/.a.md.swp", string(swapFile(self, host))), "vim"},
-		{"a vim that is gone", file("d/.a.md.swp", string(swapFile(dead, host))), ""},
-		{"a vim elsewhere", file("d/.a.md.swp", string(swapFile(dead, host+"-2"))), "vim"},
-		{"a vim that begins", file("d/.a.md.swp", ""), "vim"},
-		{"vim with another file", file("d/.b.md.swp", string(swapFile(self, host))), ""},
-		{"Emacs", link("d/.#a.md", "alice@host.12:1790000000"), "Emacs"},
-		{"autosaved", file("d/#a.md#", "older"), "Emacs"},
-		{"git is running", file(".git/index.lock", ""), "git is running"},
-		{"a repository", file(".git/HEAD", "ref: refs/heads/main\n"), ""},
-		{"a rebase", file(".git/rebase-merge/done", ""), "rebase"},
-		{"a rebase of patches", file("d/.git/rebase-apply/next", ""), "rebase"},
-		{"a merge", file(".git/MERGE_HEAD", "0"), "merge"},
-		{"a merge above the root", file("../.git/MERGE_HEAD", "0"), "merge"},
-		{"a merge beyond a repository", func(dir string) error {
-			must(t, file("../.git/MERGE_HEAD", "0")(dir))
-			return file(".git/HEAD", "")(dir)
-		}, ""},
-		{"a further working tree", func(dir string) error {
-			must(t, file("../main/.git/worktrees/x/MERGE_HEAD", "0")(dir))
-			return file(".git", "gitdir: ../main/.git/worktrees/x\n")(dir)
-		}, "merge"},
-		{"a pipe in its place", func(dir string) error {
-			must(t, unix.Mkfifo(filepath.Join(dir, ".git"), 0o600))
-			return unix.Mkfifo(filepath.Join(dir, "d/.a.md.swp"), 0o600)
-		}, "vim"},
+		{"vim", map[string]string{"d/.a.md.swp": swapFile(self, host)}, "vim"},
+		{"a vim that is gone", map[string]string{"d/.a.md.swp": swapFile(dead, host)}, ""},
+		{"a vim elsewhere", map[string]string{"d/.a.md.swp": swapFile(dead, host+"-2")}, "vim"},
+		{"a vim that begins", map[string]string{"d/.a.md.swp": ""}, "vim"},
+		{"vim with another file", map[string]string{"d/.b.md.swp": swapFile(self, host)}, ""},
+		{"Emacs", map[string]string{"d/.#a.md": "→alice@host.12:1790000000"}, "Emacs"},
+		{"autosaved", map[string]string{"d/#a.md#": "older"}, "Emacs"},
+		{"git is running", map[string]string{".git/index.lock": ""}, "git is running"},
+		{"a repository", map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, ""},
+		{"a rebase", map[string]string{".git/rebase-merge/done": ""}, "rebase"},
+		{"a rebase of patches", map[string]string{"d/.git/rebase-apply/next": ""}, "rebase"},
+		{"a merge", map[string]string{".git/MERGE_HEAD": "0"}, "merge"},
+		{"a merge above the root", map[string]string{"../.git/MERGE_HEAD": "0"}, "merge"},
+		{"a merge beyond a repository", map[string]string{"../.git/MERGE_HEAD": "0", ".git/HEAD": ""}, ""},
+		{"a further working tree", map[string]string{"../main/.git/worktrees/x/MERGE_HEAD": "0",
+			".git": "gitdir: ../main/.git/worktrees/x\n"}, "merge"},
+		{"pipes", map[string]string{".git": "|", "d/.a.md.swp": "|"}, "vim"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWriter(t, map[string]string{"d/a.md": "old"})
-			must(t, test.make(w.Vault.Dir))
+			for path, text := range test.files {
+				if target, ok := strings.CutPrefix(text, "→"); ok {
+					must(t, os.Symlink(target, w.Vault.name(path)))
+				} else if text == "|" {
+					must(t, unix.Mkfifo(w.Vault.name(path), 0o600))
+				} else {
+					writeFile(t, w.Vault, path, text)
+				}
+			}
 			if test.want == "" {
 				wantNoWait(t, w, test.name)
 				return
@@ -225,10 +194,7 @@ func TestQuiet(t *testing.T) {
 		if !errors.As(err, &wait) || wait.For < 8*time.Second || wait.For > 10*time.Second {
 			t.Fatalf("%v", err)
 		}
-		// An asked change in between does not affect the delay.
-		if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "older, old")); err != nil {
-			t.Error(err)
-		}
+		w.mustWrite(t, newChange("d/a.md", "old", "older, old")) // does not affect the delay
 		now = now.Add(wait.For - 100*time.Millisecond)
 		wantWait(t, w, "a moment ago")
 		now = now.Add(200 * time.Millisecond)
@@ -240,14 +206,14 @@ func TestQuiet(t *testing.T) {
 	t.Run("only the times of the file are changed", func(t *testing.T) {
 		w := newQuiet(t)
 		past := time.Now().Add(-time.Hour)
-		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), past, past))
+		must(t, os.Chtimes(w.Vault.name("d/a.md"), past, past))
 		now = time.Now().Add(5 * time.Second) // as after restoring a backup
 		wantWait(t, w, "a moment ago")
 	})
 	t.Run("a time in the future", func(t *testing.T) {
 		w := newQuiet(t)
 		future := time.Now().Add(1000 * time.Hour)
-		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), future, future))
+		must(t, os.Chtimes(w.Vault.name("d/a.md"), future, future))
 		now = time.Now().Add(5 * time.Second)
 		wantWait(t, w, "a moment ago")
 		now = time.Now().Add(11 * time.Second)
@@ -259,28 +225,16 @@ func TestFuse(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "count: 0\n", "b.md": "count: 0\n"})
 	now := time.Now()
 	w.MaxChangesPerMinute, w.Now = 3, func() time.Time { return now }
-	for n := range 3 {
-		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); err != nil {
-			t.Fatalf("%d: %v", n, err)
-		}
-	}
-	var refused *RefusedError
+	automatic := countingChange("d/a.md", false)
+	w.mustWrite(t, automatic, automatic, automatic)
 	for range 2 {
-		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "too often") {
-			t.Errorf("the fourth time in a minute: %v", err)
-		}
+		w.wantRefused(t, automatic, "too often")
 		now = now.Add(2 * time.Minute)
 	}
-	for _, c := range []Change{countingChange("b.md", false), countingChange("d/a.md", true)} {
-		if _, err := w.Write(t.Context(), c); err != nil {
-			t.Errorf("another file, and what is asked for: %v", err)
-		}
-	}
+	w.mustWrite(t, countingChange("b.md", false), countingChange("d/a.md", true))
 	now = now.Add(ratePause)
-	for n := range 9 {
-		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); err != nil {
-			t.Errorf("an hour later, the %d. time: %v", n, err)
-		}
+	for range 9 {
+		w.mustWrite(t, automatic)
 		now = now.Add(25 * time.Second)
 	}
 }
@@ -296,11 +250,7 @@ func TestTurnedOff(t *testing.T) {
 		t.Error(err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "old"})
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "asked")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("d/a.md", "old", "asked"))
 	on = true
-	if _, err := w.Write(t.Context(), unrequestedChange("d/a.md", "asked", "new")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, unrequestedChange("d/a.md", "asked", "new"))
 }

@@ -32,20 +32,11 @@ func saverText(n int) []byte {
 // savers cover all observed ways to save.
 var savers = []saver{
 	{name: "renames over", save: func(name string, n int) error {
-		if err := os.WriteFile(name+".new", saverText(n), 0o600); err != nil {
-			return err
-		}
-		return os.Rename(name+".new", name)
+		return errors.Join(os.WriteFile(name+".new", saverText(n), 0o600), os.Rename(name+".new", name))
 	}},
 	{name: "in place", save: func(name string, n int) error { return os.WriteFile(name, saverText(n), 0o600) }},
 	{name: "moves away first", save: func(name string, n int) error {
-		if err := os.Rename(name, name+"~"); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, saverText(n), 0o600); err != nil {
-			return err
-		}
-		return os.Remove(name + "~")
+		return errors.Join(os.Rename(name, name+"~"), os.WriteFile(name, saverText(n), 0o600), os.Remove(name+"~"))
 	}},
 	{name: "appends", appends: true, save: func(name string, n int) error {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
@@ -53,10 +44,7 @@ var savers = []saver{
 			return err
 		}
 		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
-		if _, err := fmt.Fprintf(f, "line %d\n", n); err != nil {
-			return err
-		}
-		return f.Close()
+		return errors.Join(second(fmt.Fprintf(f, "line %d\n", n)), f.Close())
 	}},
 }
 

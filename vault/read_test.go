@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -16,11 +17,9 @@ import (
 // needLeases skips a test on systems without leases.
 func needLeases(t *testing.T, v *Vault) {
 	t.Helper()
-	f, err := os.CreateTemp(v.Dir, "probe")
-	must(t, err)
-	defer os.Remove(f.Name())
-	must(t, f.Close())
-	f, err = os.Open(f.Name())
+	probe := v.name("../probe")
+	must(t, os.WriteFile(probe, nil, 0o600))
+	f, err := os.Open(probe)
 	must(t, err)
 	defer f.Close()
 	l, err := takeLease(int(f.Fd()), time.Minute)
@@ -58,52 +57,35 @@ func TestNeverHalfWritten(t *testing.T) {
 		{"large", 1<<20 - 64, inPlace},
 		{"in pieces", 4 << 10, func(name string, data []byte) error {
 			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-			if err != nil {
-				return err
-			}
 			for piece := range slices.Chunk(data, 1000) {
-				if _, err := f.Write(piece); err != nil {
-					return err
-				}
+				err = errors.Join(err, second(f.Write(piece)))
 				time.Sleep(time.Millisecond)
 			}
-			return f.Close()
+			return errors.Join(err, f.Close())
 		}},
 		{"moved away first", 4 << 10, func(name string, data []byte) error {
-			if err := os.Rename(name, name+"~"); err != nil {
-				return err
-			}
-			return os.WriteFile(name, data, 0o600)
+			return errors.Join(os.Rename(name, name+"~"), os.WriteFile(name, data, 0o600))
 		}},
 		{"renamed over", 64 << 10, func(name string, data []byte) error {
-			if err := os.WriteFile(name+".tmp", data, 0o600); err != nil {
-				return err
-			}
-			return os.Rename(name+".tmp", name)
+			return errors.Join(os.WriteFile(name+".tmp", data, 0o600), os.Rename(name+".tmp", name))
 		}},
 	}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			v := newVault(t, nil)
 			needLeases(t, v)
-			name := filepath.Join(v.Dir, "x.md")
+			name := v.name("x.md")
 			must(t, os.WriteFile(name, sizedText(0, way.size), 0o600))
-			saved := make(chan error, 1)
-			stop := make(chan struct{})
-			go func() {
-				for n := 1; ; n++ {
-					select {
-					case <-stop:
-						saved <- nil
-						return
-					default:
-					}
+			var stop atomic.Bool
+			var saver sync.WaitGroup
+			saver.Go(func() {
+				for n := 1; !stop.Load(); n++ {
 					if err := way.save(name, sizedText(n, way.size)); err != nil {
-						saved <- err
+						t.Error(err)
 						return
 					}
 				}
-			}()
+			})
 			const reads = 60
 			good, halves := 0, 0
 			for deadline := time.Now().Add(time.Minute); good < reads && time.Now().Before(deadline); {
@@ -120,8 +102,8 @@ func TestNeverHalfWritten(t *testing.T) {
 					good++
 				}
 			}
-			close(stop)
-			must(t, <-saved)
+			stop.Store(true)
+			saver.Wait()
 			if good < reads {
 				t.Errorf("only %d whole versions were read, %d unsettled ones", good, halves)
 			}
@@ -133,30 +115,23 @@ func TestWriting(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "text", "large.md": strings.Repeat("x", leaseLimit+1)})
 	needLeases(t, v)
 	for _, path := range []string{"x.md", "large.md"} {
-		if writing, _ := v.Writing(path); writing {
-			t.Errorf("%s is being written by nobody", path)
+		want := func(who string, want bool) {
+			t.Helper()
+			writing, _ := v.Writing(path)
+			f, err := v.Read(path)
+			if writing != want || err != nil || f.Unstable != want || len(f.Data) == 0 {
+				t.Errorf("%s of %s: writing %t, read %d bytes, unstable %t, %v", who, path, writing, len(f.Data), f.Unstable, err)
+			}
 		}
-		if f, err := v.Read(path); err != nil || f.Unstable {
-			t.Errorf("read of %s: unsettled %v, %v", path, f.Unstable, err)
-		}
-		r, err := os.Open(filepath.Join(v.Dir, path))
+		want("no user", false)
+		r, err := os.Open(v.name(path))
 		must(t, err)
-		if writing, _ := v.Writing(path); writing {
-			t.Errorf("a reader of %s is taken for a writer", path)
-		}
+		want("a reader", false)
 		must(t, r.Close())
-		w, err := os.OpenFile(filepath.Join(v.Dir, path), os.O_WRONLY|os.O_APPEND, 0)
-		must(t, err)
-		if writing, _ := v.Writing(path); !writing {
-			t.Errorf("the writer of %s was not noticed", path)
-		}
-		if f, err := v.Read(path); err != nil || !f.Unstable || len(f.Data) == 0 {
-			t.Errorf("read of %s with a writer: %d bytes, unsettled %v, %v", path, len(f.Data), f.Unstable, err)
-		}
+		w := openToAppend(t, v, path)
+		want("a writer", true)
 		must(t, w.Close())
-		if writing, _ := v.Writing(path); writing {
-			t.Errorf("the writer of %s is gone", path)
-		}
+		want("no user", false)
 	}
 }
 
@@ -165,7 +140,7 @@ func TestWriting(t *testing.T) {
 func TestLeaseIsBounded(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "text"})
 	needLeases(t, v)
-	name := filepath.Join(v.Dir, "x.md")
+	name := v.name("x.md")
 	f, err := os.Open(name)
 	must(t, err)
 	defer f.Close()
@@ -194,18 +169,14 @@ func TestEmptyFile(t *testing.T) {
 	if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || f.Unstable {
 		t.Errorf("an empty file that nobody writes: %+v, %v", f, err)
 	}
-	name := filepath.Join(v.Dir, "x.md")
-	w, err := os.OpenFile(name, os.O_WRONLY, 0)
-	must(t, err)
-	defer w.Close()
+	name, w := v.name("x.md"), openToAppend(t, v, "x.md")
 	for age, changing := range map[time.Duration]bool{0: true, emptyDelay + time.Minute: false, -time.Second: true, -time.Hour: false} {
 		must(t, os.Chtimes(name, time.Time{}, time.Now().Add(-age)))
 		if f, err := v.Read("x.md"); errors.Is(err, ErrChanging) != changing || !changing && (err != nil || !f.Unstable) || Absent(err) {
 			t.Errorf("emptied %v ago: %+v, %v", age, f, err)
 		}
 	}
-	_, err = w.WriteString("text")
-	must(t, err)
+	must(t, second(w.WriteString("text")))
 	if f, err := v.Read("x.md"); err != nil || string(f.Data) != "text" {
 		t.Errorf("written: %q, %v", f.Data, err)
 	}
@@ -227,9 +198,9 @@ func TestUnreadable(t *testing.T) {
 		t.Skip("root may read everything; run as an ordinary user")
 	}
 	v := newVault(t, map[string]string{"x.md": "text", "d/y.md": "text", "z.md": "text"})
-	must(t, os.Chmod(filepath.Join(v.Dir, "x.md"), 0))
-	must(t, os.Chmod(filepath.Join(v.Dir, "d"), 0))
-	t.Cleanup(func() { os.Chmod(filepath.Join(v.Dir, "d"), 0o700) })
+	must(t, os.Chmod(v.name("x.md"), 0))
+	must(t, os.Chmod(v.name("d"), 0))
+	t.Cleanup(func() { os.Chmod(v.name("d"), 0o700) })
 	for _, path := range []string{"x.md", "d/y.md"} {
 		if _, err := v.Read(path); !errors.Is(err, fs.ErrPermission) || Absent(err) {
 			t.Errorf("read of %s: %v, want permission denied", path, err)

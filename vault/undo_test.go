@@ -51,20 +51,14 @@ func newUndoTest(t *testing.T, files map[string]string) *undoTest {
 	return u
 }
 
-// set sets the content of a file or removes it.
-func (u *undoTest) set(group, path string, content *string) string {
+func (u *undoTest) write(group, path, content string) string {
 	u.Helper()
-	written, err := u.w.Write(u.Context(), Change{Path: path, Cause: "edit", Group: group, Requested: true, Edit: func(*File) ([]byte, error) {
-		if content == nil {
-			return nil, ErrRemove
-		}
-		return []byte(*content), nil
-	}})
-	must(u.T, err)
-	return written.ID
+	c := contentChange(path, content)
+	c.Group = group
+	return u.w.mustWrite(u.T, c).ID
 }
 
-func (u *undoTest) write(group, path, content string) string { return u.set(group, path, &content) }
+func (u *undoTest) remove(path string) string { return u.w.mustWrite(u.T, removalChange(path)).ID }
 
 func (u *undoTest) move(from, to string) string {
 	u.Helper()
@@ -74,24 +68,9 @@ func (u *undoTest) move(from, to string) string {
 }
 
 // saveAsUser saves a file as a person would.
-func (u *undoTest) saveAsUser(path, content string) {
-	u.Helper()
-	must(u.T, os.WriteFile(filepath.Join(u.w.Vault.Dir, path), []byte(content), 0o600))
-}
+func (u *undoTest) saveAsUser(path, content string) { writeFile(u.T, u.w.Vault, path, content) }
 
-func (u *undoTest) files() map[string]string {
-	u.Helper()
-	files := map[string]string{}
-	must(u.T, filepath.WalkDir(u.w.Vault.Dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		files[strings.TrimPrefix(name, u.w.Vault.Dir+"/")] = string(data)
-		return err
-	}))
-	return files
-}
+func (u *undoTest) files() map[string]string { return u.w.readTestTree(u.T) }
 
 func (u *undoTest) want(what string, want map[string]string) {
 	u.Helper()
@@ -100,19 +79,7 @@ func (u *undoTest) want(what string, want map[string]string) {
 	}
 }
 
-// undo undoes a change and requires success.
-func (u *undoTest) undo(id string) []UndoResult {
-	u.Helper()
-	list, err := u.Undo(u.Context(), id, false)
-	must(u.T, err)
-	if len(list) == 0 {
-		u.Fatalf("undo %s: nothing was undone", id)
-	}
-	for _, done := range list {
-		must(u.T, done.Err)
-	}
-	return list
-}
+func (u *undoTest) undo(id string) []UndoResult { return u.w.mustUndo(u.T, id) }
 
 // formatResults formats the file and error of each result.
 func formatResults(list []UndoResult) string {
@@ -143,7 +110,7 @@ func TestUndoRestoresEveryByte(t *testing.T) {
 					id = u.write("", fmt.Sprintf("new/%d.md", n), strings.Repeat("new\n", rng.IntN(3)))
 				case 1:
 					if len(paths) > 2 {
-						id = u.set("", path, nil)
+						id = u.remove(path)
 					}
 				case 2:
 					id = u.move(path, fmt.Sprintf("moved/%d.md", n))
@@ -215,47 +182,28 @@ func TestUndoOfUndo(t *testing.T) {
 // TestUndoOfAGroup checks that a group is undone entirely or not at all, in an
 // order in which all text exists somewhere at any time.
 func TestUndoOfAGroup(t *testing.T) {
-	archived := func(u *undoTest) string {
+	files := map[string]string{"_archive/a.md": "old\n", "a.md": "# A\n- gone\n- stays\n"}
+	for _, saved := range []map[string]string{nil, {"a.md": "# B\n- changed\n"}, {"_archive/a.md": "old\n- gone!\n"}, {"busy": ""}} {
+		u := newUndoTest(t, files)
 		id := u.write("", "_archive/a.md", "old\n- gone\n")
 		u.write(id, "a.md", "# A\n- stays\n")
-		return id
+		for path, text := range saved {
+			u.saveAsUser(path, text)
+			u.exchangeFails.Store(path == "busy")
+		}
+		before := u.files()
+		list, err := u.Undo(t.Context(), id, false)
+		must(t, err)
+		refused := saved != nil
+		if len(list) != 2 || (list[0].Err != nil) != refused || (list[1].Err != nil) != refused ||
+			errors.Is(list[0].Err, ErrBusy) != u.exchangeFails.Load() {
+			t.Errorf("%q: got %s", saved, formatResults(list))
+		}
+		if !refused {
+			before = files
+		}
+		u.want(fmt.Sprint(saved), before)
 	}
-	files := map[string]string{"_archive/a.md": "old\n", "a.md": "# A\n- gone\n- stays\n"}
-
-	u := newUndoTest(t, files)
-	id := archived(u)
-	u.undo(id)
-	u.want("undo", files)
-
-	u = newUndoTest(t, files)
-	id = archived(u)
-	u.saveAsUser("a.md", "# B\n- changed\n")
-	list, err := u.Undo(t.Context(), id, false)
-	must(t, err)
-	if len(list) != 2 || list[0].Err == nil || list[1].Err == nil {
-		t.Errorf("got %s", formatResults(list))
-	}
-	u.want("refused", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# B\n- changed\n"})
-
-	u = newUndoTest(t, files)
-	id = archived(u)
-	u.saveAsUser("_archive/a.md", "old\n- gone!\n")
-	list, err = u.Undo(t.Context(), id, false)
-	must(t, err)
-	if len(list) != 2 || list[0].Err == nil || list[1].Err == nil {
-		t.Errorf("got %s", formatResults(list))
-	}
-	u.want("refused", map[string]string{"_archive/a.md": "old\n- gone!\n", "a.md": "# A\n- stays\n"})
-
-	u = newUndoTest(t, files)
-	id = archived(u)
-	u.exchangeFails.Store(true)
-	list, err = u.Undo(t.Context(), id, false)
-	must(t, err)
-	if len(list) != 2 || !errors.Is(list[0].Err, ErrBusy) || list[1].Err == nil {
-		t.Errorf("got %s", formatResults(list))
-	}
-	u.want("somebody saves", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# A\n- stays\n"})
 }
 
 // TestUndoSince checks that one change undoes many changes of a file, and that
@@ -359,25 +307,25 @@ func TestUndoRemovesCreatedDirectories(t *testing.T) {
 		t.Fatalf("%s: directories %q, want %q", when, got, want)
 	}
 	must(t, os.Mkdir(filepath.Join(u.w.Vault.Dir, "mine"), 0o700))
-	first := u.write("", "mine/a/b/one.md", "1\n")
+	created := u.write("", "mine/a/b/one.md", "1\n")
 	dirs("created", "keep", "mine", "mine/a", "mine/a/b")
-	undone := u.undo(first)
+	undone := u.undo(created)
 	dirs("undo", "keep", "mine")
 	again := u.undo(undone[0].By)
 	dirs("undo of the undo", "keep", "mine", "mine/a", "mine/a/b")
 	u.undo(again[0].By)
 	dirs("third undo", "keep", "mine")
 
-	removed := u.set("", "keep/x.md", nil)
+	removed := u.remove("keep/x.md")
 	u.undo(removed)
 	other := u.write("", "keep/y.md", "y\n")
 	u.undo(other)
 	u.want("in an old directory", map[string]string{"keep/x.md": "x\n"})
 	dirs("in an old directory", "keep", "mine")
 
-	first = u.write("", "a/one.md", "1\n")
+	created = u.write("", "a/one.md", "1\n")
 	u.saveAsUser("a/.hidden", "mine")
-	u.undo(first)
+	u.undo(created)
 	u.write("g", "b/c/1.md", "1\n")
 	u.write("g", "b/2.md", "2\n")
 	u.undo(u.write("g", "b/c/3.md", "3\n"))
@@ -385,16 +333,10 @@ func TestUndoRemovesCreatedDirectories(t *testing.T) {
 
 	u.undo(u.move("keep/x.md", "_archive/keep/x.md"))
 	dirs("undo of a move", "a", "keep", "mine")
-	for _, err := range u.w.WriteAll(t.Context(), []Change{createChange("all", "d/1.md"), createChange("all", "d/e/2.md")}) {
-		must(t, err)
-	}
+	first, second := contentChange("d/1.md", "1\n"), contentChange("d/e/2.md", "2\n")
+	first.Group, second.Group = "all", "all"
+	must(t, errors.Join(u.w.WriteAll(t.Context(), []Change{first, second})...))
 	dirs("created together", "a", "d", "d/e", "keep", "mine")
 	u.UndoSince(t.Context(), time.Time{}, func(r *journal.Record) bool { return r.Group == "all" }, false)
 	dirs("undo of files created together", "a", "keep", "mine")
-}
-
-// createChange returns a requested change that creates a file.
-func createChange(group, path string) Change {
-	return Change{Path: path, Cause: "edit", Group: group, Requested: true,
-		Edit: func(*File) ([]byte, error) { return []byte("- text\n"), nil }}
 }

@@ -51,7 +51,7 @@ func newRefusedFiles(t *testing.T) (*Vault, map[string]error) {
 		"d//ok.md": fs.ErrNotExist, "ok.md\x00": fs.ErrNotExist, outside + "/secret.md": fs.ErrNotExist,
 		strings.Repeat("n", 300) + ".md": fs.ErrNotExist,
 	}
-	if err := unix.Mknod(filepath.Join(v.Dir, "device.md"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))); err == nil {
+	if err := unix.Mknod(v.name("device.md"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))); err == nil {
 		want["device.md"] = ErrNotRegular
 	}
 	return v, want

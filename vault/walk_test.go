@@ -43,9 +43,9 @@ func TestWalk(t *testing.T) {
 		}
 		return (&Vault{}).Skips(path, false)
 	}
-	must(t, os.Symlink("a.md", filepath.Join(v.Dir, "link.md")))
-	must(t, os.Symlink("a", filepath.Join(v.Dir, "linked")))
-	must(t, unix.Mkfifo(filepath.Join(v.Dir, "fifo.md"), 0o600))
+	must(t, os.Symlink("a.md", v.name("link.md")))
+	must(t, os.Symlink("a", v.name("linked")))
+	must(t, unix.Mkfifo(v.name("fifo.md"), 0o600))
 
 	var mu sync.Mutex
 	var dirs []string
@@ -95,7 +95,7 @@ func TestWalk(t *testing.T) {
 func TestWalkFrom(t *testing.T) {
 	v := newVault(t, map[string]string{"a/x.md": "", "a/b/y.md": "", "a.md": "", "ab/z.md": "", ".h/x.md": "", "no/x.md": ""})
 	v.Ignore = []string{"/no"}
-	must(t, os.Symlink("a", filepath.Join(v.Dir, "link")))
+	must(t, os.Symlink("a", v.name("link")))
 	for from, want := range map[string][]string{
 		"a": {"a/b/y.md", "a/x.md"}, "a/b": {"a/b/y.md"}, "none": nil, "a.md": nil, "link": nil, ".h": nil, "no": nil, "../root/a": nil,
 	} {

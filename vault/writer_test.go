@@ -321,3 +321,53 @@ func TestWriteWithTooManyOpenFiles(t *testing.T) {
 	}
 	w.mustWrite(t, newChange("d/a.md", "old", "new"))
 }
+
+// TestMistakesInAChange checks that a faulty change fails without side effects.
+func TestMistakesInAChange(t *testing.T) {
+	before := map[string]string{"a.md": "- [ ] one\n"}
+	w := newWriter(t, before)
+	panics := func(*File) ([]byte, error) { panic("mistake") }
+	inPlace := func(f *File) ([]byte, error) {
+		f.Data[3] = 'x'
+		return []byte("other\n"), nil
+	}
+	for _, test := range []struct{ err, want error }{
+		{second(w.Write(t.Context(), Change{Path: "a.md", Requested: true, Edit: panics})), errPanic},
+		{second(w.Write(t.Context(), Change{Path: "b.md", Requested: true, Edit: panics})), errPanic},
+		{second(w.Move(t.Context(), "a.md", "c.md", Change{Requested: true, Edit: panics})), errPanic},
+		{second(w.Write(t.Context(), Change{Path: "a.md", Requested: true, Edit: inPlace})), errInputModified},
+	} {
+		if !errors.Is(test.err, test.want) {
+			t.Errorf("got %v, want %v", test.err, test.want)
+		}
+	}
+	wantFiles(t, w, before)
+	wantRecords(t, w, 0)
+	w.mustWrite(t, newChange("a.md", "[ ]", "[x]"))
+}
+
+// TestWriteSettings checks that, outside memory, only the listed settings are
+// written. They are changed, journalled and undone like memory, and new ones
+// are private.
+func TestWriteSettings(t *testing.T) {
+	const path = "_longterms/_links.yaml"
+	w := newWriter(t, map[string]string{"a.md": "a"})
+	w.wantRefused(t, newChange(path, "", "x: y\n"), "not a Markdown file")
+	w.Settings = []string{path}
+	must(t, os.Chmod(w.Vault.Dir, 0o775))
+	must(t, os.Mkdir(w.Vault.name("_longterms"), 0o775))
+	must(t, os.Chmod(w.Vault.name("_longterms"), 0o775))
+	w.mustWrite(t, newChange(path, "", "x: y\n"))
+	if got := w.Vault.mode(t, path); got != 0o600 {
+		t.Errorf("its mode is %v", got)
+	}
+	must(t, os.Chmod(w.Vault.name(path), 0o640))
+	written := w.mustWrite(t, newChange(path, "y", "z"))
+	wantFiles(t, w, map[string]string{"a.md": "a", path: "x: z\n"})
+	if got := w.Vault.mode(t, path); got != 0o640 {
+		t.Errorf("its mode is %v", got)
+	}
+	w.mustUndo(t, written.ID)
+	wantFiles(t, w, map[string]string{"a.md": "a", path: "x: y\n"})
+	w.wantRefused(t, newChange("_longterms/other.yaml", "", "x"), "not a Markdown file")
+}

@@ -53,11 +53,25 @@ func requireFaults(t *testing.T) {
 
 func newDiskWriter(t *testing.T, dir string, files map[string]string) *Writer {
 	v := &Vault{Dir: filepath.Join(dir, "root")}
-	must(t, os.Mkdir(v.Dir, 0o700))
 	for path, text := range files {
 		writeFile(t, v, path, text)
 	}
 	return writerOn(t, v, filepath.Join(t.TempDir(), "journal"))
+}
+
+// fillDisk fills a disk with a file, or extends this file, and returns its path.
+func fillDisk(t *testing.T, disk string) string {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(disk, "filler"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	must(t, err)
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	return f.Name()
 }
 
 // TestWriteToAFullDisk checks that on a full disk no change is made until there
@@ -66,13 +80,7 @@ func TestWriteToAFullDisk(t *testing.T) {
 	disk := mountTemp(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
 	long := strings.Repeat("- [ ] one\n", 8000)
 	w := newDiskWriter(t, disk, map[string]string{"d/a.md": long})
-	filler := filepath.Join(disk, "filler")
-	f, err := os.Create(filler)
-	must(t, err)
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
-	}
-	must(t, f.Close())
+	filler := fillDisk(t, disk)
 	for _, c := range []Change{newChange("d/a.md", "[ ]", "[x]"), newChange("d/b.md", "", long), newChange("e/f/b.md", "", long)} {
 		if _, err := w.Write(t.Context(), c); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("%s: %v", c.Path, err)
@@ -86,9 +94,7 @@ func TestWriteToAFullDisk(t *testing.T) {
 		t.Error("a directory was left")
 	}
 	must(t, os.Remove(filler))
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("d/a.md", "[ ]", "[x]"))
 	wantFiles(t, w, map[string]string{"d/a.md": strings.Replace(long, "[ ]", "[x]", 1)})
 	if s := w.Status(); s.Unable != "" {
 		t.Errorf("%+v", s)
@@ -98,26 +104,16 @@ func TestWriteToAFullDisk(t *testing.T) {
 // wantRefused checks that every kind of change is refused without a trace.
 func wantRefused(t *testing.T, w *Writer, files map[string]string, what string) {
 	t.Helper()
-	for _, do := range []func() (Written, error){
-		func() (Written, error) { return w.Write(t.Context(), newChange("d/a.md", "old", "new")) },
-		func() (Written, error) { return w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new")) },
-		func() (Written, error) { return w.Write(t.Context(), newChange("d/b.md", "", "new")) },
-		func() (Written, error) { return w.Move(t.Context(), "d/a.md", "d/c.md", Change{Requested: true}) },
-		func() (Written, error) { return w.Write(t.Context(), removalChange("d/a.md")) },
-	} {
-		_, err := do()
-		var refused *RefusedError
-		if !errors.As(err, &refused) || !strings.Contains(refused.Reason, what) {
-			t.Errorf("%v, want %q", err, what)
-		}
+	for _, c := range []Change{newChange("d/a.md", "old", "new"), unrequestedChange("d/a.md", "old", "new"),
+		newChange("d/b.md", "", "new"), removalChange("d/a.md")} {
+		w.wantRefused(t, c, what)
 	}
+	wantRefusal(t, second(w.Move(t.Context(), "d/a.md", "d/c.md", Change{Requested: true})), what)
 	wantFiles(t, w, files)
 	if s := w.Status(); len(s.Refused) != 2 {
 		t.Errorf("refused: %v", s.Refused)
 	}
-	if len(w.Journal.Pending())+len(w.Journal.List(time.Time{}, "", 0)) > 0 {
-		t.Error("the journal has something that has not happened")
-	}
+	wantRecords(t, w, 0)
 }
 
 func TestReadOnlyDisk(t *testing.T) {
@@ -127,9 +123,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	runCommand(t, "mount", "-o", "remount,ro", disk)
 	wantRefused(t, w, files, "read-only")
 	runCommand(t, "mount", "-o", "remount,rw", disk)
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); err != nil {
-		t.Error(err)
-	}
+	w.mustWrite(t, newChange("d/a.md", "old", "new"))
 }
 
 // TestNoExchange checks that without atomic exchange nothing is written and the
@@ -285,4 +279,45 @@ func repairAfterCut(t *testing.T, cut int, v *Vault, dir string, files int, cert
 		t.Errorf("cut %d: left are %d files, %v, %v", cut, len(tree), w.Journal.Pending(), w.Journal.Problems())
 	}
 	return settled
+}
+
+// TestJournalOnAFullDisk checks that on a full disk no change begins, that
+// pending changes can be completed, and that pruning old changes makes room.
+func TestJournalOnAFullDisk(t *testing.T) {
+	disk := mountTemp(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
+	before := map[string]string{"a.md": "- [ ] one\n"}
+	v := newVault(t, before)
+	w := writerOn(t, v, filepath.Join(disk, "journal"))
+	now := time.Now()
+	w.Journal.Retention = time.Hour
+	w.Journal.Now = func() time.Time { return now }
+
+	must(t, w.Journal.Done(w.begin(t, "c.md", "", []byte("5\n"), []byte("6\n")).ID))
+	first := w.begin(t, "b.md", "", []byte("1\n"), []byte("2\n"))
+	now = now.Add(2 * time.Hour)
+	second := w.begin(t, "b.md", "", []byte("2\n"), []byte("3\n"))
+	third := w.begin(t, "b.md", "", []byte("3\n"), []byte("4\n"))
+	fillDisk(t, disk)
+	must(t, w.Journal.Done(first.ID))
+	must(t, w.Journal.Done(second.ID))
+	must(t, w.Journal.Abandon(third.ID))
+	fillDisk(t, disk)
+	names, err := os.ReadDir(w.Journal.Dir)
+	must(t, err)
+	for _, c := range []Change{newChange("a.md", "[ ]", "[x]"), removalChange("a.md")} {
+		if _, err := w.Write(t.Context(), c); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("got %v", err)
+		}
+		wantFiles(t, w, before)
+		if got, err := os.ReadDir(w.Journal.Dir); err != nil || len(got) != len(names) || len(w.Journal.Pending()) > 0 {
+			t.Errorf("left in the journal: %v, pending %v", got, w.Journal.Pending())
+		}
+	}
+
+	must(t, w.Journal.Prune(now, false)) // removes the first changes
+	written := w.mustWrite(t, newChange("a.md", "[ ]", "[x]"))
+	again := writerOn(t, v, w.Journal.Dir)
+	if got := again.Journal.List(time.Time{}, "", 0); len(got) != 2 || got[0].ID != written.ID || got[1].ID != second.ID || len(again.Journal.Problems()) > 0 {
+		t.Errorf("opened again: %+v, %q", got, again.Journal.Problems())
+	}
 }

@@ -18,10 +18,7 @@ func TestPowerFailure(t *testing.T) {
 	var ends []int64 // of the log once a change was confirmed
 	begin := func(before, after string) {
 		t.Helper()
-		r, err := j.Begin(Record{Path: "a.md", Before: Digest([]byte(before)), After: Digest([]byte(after)), Old: []byte(before),
-			New: []byte(after)})
-		must(t, err)
-		changes, ends = append(changes, r), append(ends, j.log.size)
+		changes, ends = append(changes, j.mustBegin(t, changeOf("a.md", before, after))), append(ends, j.log.size)
 	}
 	begin("one\n", "one\ntwo\n")
 	must(t, j.Done(changes[0].ID))
@@ -74,12 +71,5 @@ func TestPowerFailure(t *testing.T) {
 	}
 	if left, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.Equal(left, nil) {
 		t.Errorf("the log has %d bytes after the start, %v", len(left), err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

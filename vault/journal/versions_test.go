@@ -95,9 +95,7 @@ func TestHistorySize(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	text := func() []byte { return fmt.Appendf(nil, "%x\n%x\n", r.Uint64(), r.Uint64()) }
 	own, before := text(), text()
-	made, err := j.Begin(Record{Path: "own.md", Before: Digest(before), After: Digest(own), Old: before, New: own})
-	must(t, err)
-	must(t, j.Done(made.ID))
+	made := j.record(t, changeOf("own.md", string(before), string(own)))[0]
 	var last []byte
 	for i := range 1000 {
 		last = text()
@@ -139,13 +137,10 @@ func TestHistorySize(t *testing.T) {
 // such, also those that nothing saw before a change of memwatchd.
 func TestHistoryKnowsOwnChanges(t *testing.T) {
 	j := openHistory(t, t.TempDir(), 1<<20)
-	change := func(before, after string) string {
-		t.Helper()
-		r, err := j.Begin(Record{Path: "a.md", Before: Digest([]byte(before)), After: Digest([]byte(after)), Old: []byte(before), New: []byte(after)})
-		must(t, err)
+	change := func(before, after string) {
+		r := j.mustBegin(t, changeOf("a.md", before, after))
 		j.see(t, "a.md", []byte(after))
 		must(t, j.Done(r.ID))
-		return r.ID
 	}
 	j.see(t, "a.md", []byte("1\n"))
 	change("1\n", "2\n")

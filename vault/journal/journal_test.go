@@ -1,4 +1,4 @@
-package vault
+package journal
 
 import (
 	"errors"
@@ -10,14 +10,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// journalAt opens a journal whose clock advances by one second per call.
-func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
+func must(t testing.TB, err error) {
 	t.Helper()
-	j, err := journal.Open(dir, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openAt opens a journal whose clock advances by one second per call.
+func openAt(t *testing.T, dir string, keep time.Duration) *Journal {
+	t.Helper()
+	j, err := Open(dir, keep)
 	must(t, err)
 	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	j.Now = func() time.Time {
@@ -27,25 +32,31 @@ func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	return j
 }
 
-func changeOf(path, before, after string) journal.Record {
-	return journal.Record{
-		Path: path, Cause: "todo", Before: journal.Digest([]byte(before)), After: journal.Digest([]byte(after)),
+func changeOf(path, before, after string) Record {
+	return Record{
+		Path: path, Cause: "todo", Before: Digest([]byte(before)), After: Digest([]byte(after)),
 		Old: []byte(before), New: []byte(after),
 	}
 }
 
-func recordChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []journal.Record {
+func (j *Journal) mustBegin(t *testing.T, r Record) Record {
 	t.Helper()
-	for i, r := range records {
-		var err error
-		records[i], err = j.Begin(r)
-		must(t, err)
-		must(t, j.Done(records[i].ID))
+	begun, err := j.Begin(r)
+	must(t, err)
+	return begun
+}
+
+// record begins and completes changes.
+func (j *Journal) record(t *testing.T, changes ...Record) (records []Record) {
+	t.Helper()
+	for _, r := range changes {
+		records = append(records, j.mustBegin(t, r))
+		must(t, j.Done(records[len(records)-1].ID))
 	}
 	return records
 }
 
-func joinIDs(records []journal.Record) string {
+func joinIDs(records []Record) string {
 	var list []string
 	for _, r := range records {
 		list = append(list, r.ID)
@@ -55,21 +66,19 @@ func joinIDs(records []journal.Record) string {
 
 func TestJournalOpensAsItWasLeft(t *testing.T) {
 	dir := t.TempDir()
-	j := journalAt(t, dir, 0)
+	j := openAt(t, dir, 0)
 	r := changeOf("2026-02-05/a\xff.md", "- [ ] one\n", "- [x] one\n")
 	r.Temp, r.Reason, r.To = ".memwatchd-1.tmp", "the same task is done", "2026-02-05/b.md"
-	done := recordChanges(t, j, r, changeOf("b.md", "", "new"))
-	begun, err := j.Begin(changeOf("c.md", "x\r\n", "y\r\n"))
-	must(t, err)
-	gone, err := j.Begin(changeOf("d.md", "1", "2"))
-	must(t, err)
+	done := j.record(t, r, changeOf("b.md", "", "new"))
+	begun := j.mustBegin(t, changeOf("c.md", "x\r\n", "y\r\n"))
+	gone := j.mustBegin(t, changeOf("d.md", "1", "2"))
 	must(t, j.Abandon(gone.ID))
 
-	again := journalAt(t, dir, 0)
+	again := openAt(t, dir, 0)
 	if got := again.Problems(); len(got) > 0 {
 		t.Errorf("problems: %q", got)
 	}
-	if diff := cmp.Diff([]journal.Record{begun}, again.Pending()); diff != "" {
+	if diff := cmp.Diff([]Record{begun}, again.Pending()); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
 	}
 	if got, want := joinIDs(again.List(time.Time{}, "", 0)), done[1].ID+" "+done[0].ID; got != want {
@@ -78,11 +87,11 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	got, err := again.Get(done[0].ID)
 	must(t, err)
 	want := done[0]
-	want.State = journal.StateDone
+	want.State = StateDone
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("get (-want +got):\n%s", diff)
 	}
-	if _, err := again.Get(gone.ID); !errors.Is(err, journal.ErrNoRecord) {
+	if _, err := again.Get(gone.ID); !errors.Is(err, ErrNoRecord) {
 		t.Errorf("get of an abandoned one: %v", err)
 	}
 	for _, name := range []string{done[0].ID + ".json", begun.ID + ".intent.json"} {
@@ -96,15 +105,15 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 // accepts all spellings of an ID.
 func TestJournalIDs(t *testing.T) {
 	dir := t.TempDir()
-	j := journalAt(t, dir, 0)
+	j := openAt(t, dir, 0)
 	clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	j.Now = func() time.Time { return clock }
-	r := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("a.md", "2", "3"))
+	r := j.record(t, changeOf("a.md", "1", "2"), changeOf("a.md", "2", "3"))
 	clock = clock.Add(-time.Hour) // set back
-	r = append(r, recordChanges(t, j, changeOf("a.md", "3", "4"))...)
+	r = append(r, j.record(t, changeOf("a.md", "3", "4"))...)
 	clock = clock.Add(24 * time.Hour)
-	r = append(r, recordChanges(t, j, changeOf("a.md", "4", "5"))...)
-	if !slices.IsSortedFunc(r, func(a, b journal.Record) int { return strings.Compare(a.ID, b.ID) }) || r[0].ID == r[1].ID {
+	r = append(r, j.record(t, changeOf("a.md", "4", "5"))...)
+	if !slices.IsSortedFunc(r, func(a, b Record) int { return strings.Compare(a.ID, b.ID) }) || r[0].ID == r[1].ID {
 		t.Errorf("ids are not in order: %s", joinIDs(r))
 	}
 	typed := strings.ToUpper(strings.NewReplacer("0", "o", "1", "i").Replace(r[3].ID))
@@ -113,35 +122,33 @@ func TestJournalIDs(t *testing.T) {
 			t.Errorf("get %q: got %s, %v, want %s", id, got.ID, err, r[3].ID)
 		}
 	}
-	for id, want := range map[string]error{"": journal.ErrNoRecord, "zzzzzzzz": journal.ErrNoRecord, r[0].ID[:3]: journal.ErrAmbiguous} {
+	for id, want := range map[string]error{"": ErrNoRecord, "zzzzzzzz": ErrNoRecord, r[0].ID[:3]: ErrAmbiguous} {
 		if _, err := j.Get(id); !errors.Is(err, want) {
 			t.Errorf("get %q: got %v, want %v", id, err, want)
 		}
 	}
 
 	// An ID is not reused even if the change with the highest ID is gone.
-	last, err := j.Begin(changeOf("a.md", "5", "6"))
-	must(t, err)
-	again := journalAt(t, dir, 0)
+	last := j.mustBegin(t, changeOf("a.md", "5", "6"))
+	again := openAt(t, dir, 0)
 	again.Now = func() time.Time { return clock.Add(-time.Hour) }
 	must(t, again.Abandon(last.ID))
-	if next := recordChanges(t, again, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
+	if next := again.record(t, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
 		t.Errorf("id %s after %s", next[0].ID, last.ID)
 	}
 }
 
 func TestJournalPrunesWholeGroups(t *testing.T) {
-	j := journalAt(t, t.TempDir(), time.Hour)
+	j := openAt(t, t.TempDir(), time.Hour)
 	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
-	at := func(ago time.Duration, group string) journal.Record {
+	at := func(ago time.Duration, group string) Record {
 		r := changeOf("a.md", "1", "2")
 		r.Time, r.Group = now.Add(-ago), group
 		return r
 	}
-	recordChanges(t, j, at(3*time.Hour, ""), at(2*time.Hour, "g"))
-	begun, err := j.Begin(at(2*time.Hour, ""))
-	must(t, err)
-	recordChanges(t, j, at(time.Hour, "g"), at(time.Minute, ""))
+	j.record(t, at(3*time.Hour, ""), at(2*time.Hour, "g"))
+	begun := j.mustBegin(t, at(2*time.Hour, ""))
+	j.record(t, at(time.Hour, "g"), at(time.Minute, ""))
 	for _, clock := range []time.Time{now, now.AddDate(1, 0, 0)} {
 		must(t, j.Prune(clock, false))
 	}
@@ -166,8 +173,8 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 // place, are reported, and do not prevent other operations.
 func TestJournalSurvivesDamage(t *testing.T) {
 	dir := t.TempDir()
-	j := journalAt(t, dir, 0)
-	r := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"), changeOf("d.md", "1", "2"))
+	j := openAt(t, dir, 0)
+	r := j.record(t, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"), changeOf("d.md", "1", "2"))
 	must(t, j.Prune(time.Now(), false)) // else the log of recent changes repairs the damage
 	file := func(i int) string { return filepath.Join(dir, r[i].ID+".json") }
 	text, err := os.ReadFile(file(0))
@@ -186,7 +193,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	draft := filepath.Join(dir, "00000009"+".intent.json.new") // an unfinished file of the journal
 	must(t, os.WriteFile(draft, text[:30], 0o600))
 	before := listNames(t, dir)
-	again := journalAt(t, dir, 0)
+	again := openAt(t, dir, 0)
 	if got, want := len(again.Problems()), 7; got != want {
 		t.Errorf("%d problems, want %d: %q", got, want, again.Problems())
 	}
@@ -197,7 +204,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	if got := listNames(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
-	if next := recordChanges(t, again, changeOf("a.md", "2", "3")); next[0].ID <= r[2].ID {
+	if next := again.record(t, changeOf("a.md", "2", "3")); next[0].ID <= r[2].ID {
 		t.Errorf("id %s is not after %s", next[0].ID, r[2].ID)
 	}
 }
