@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,42 +23,10 @@ import (
 
 const topic = "notes_of-a-phone"
 
-// A connectionScript is the behavior of the server on one connection.
-type connectionScript func(w http.ResponseWriter, r *http.Request)
-
-// sendLines sends lines and flushes each. The line "drop" aborts the connection,
-// "wait 1m" pauses, and a line that ends in "…" has no line feed.
-func sendLines(lines ...string) connectionScript {
-	return func(w http.ResponseWriter, r *http.Request) {
-		for _, line := range lines {
-			if line == "drop" {
-				panic(http.ErrAbortHandler)
-			}
-			if d, ok := strings.CutPrefix(line, "wait "); ok {
-				d, _ := time.ParseDuration(d)
-				waitDelay(r.Context(), d)
-				continue
-			}
-			io.WriteString(w, line)
-			if !strings.HasSuffix(line, "…") {
-				io.WriteString(w, "\n")
-			}
-			w.(http.Flusher).Flush()
-		}
-	}
+// message returns the event of a message.
+func message(id string) string {
+	return fmt.Sprintf(`{"id":%q,"time":%d,"event":"message","topic":%q,"message":"text of %s"}`, id, time.Now().Unix(), topic, id)
 }
-
-func sendStatus(status int, header ...string) connectionScript {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; i+1 < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, unauthorizedBody)
-	}
-}
-
-const unauthorizedBody = `{"code":40101,"http":401,"error":"unauthorized"}`
 
 func openEvent() string {
 	return fmt.Sprintf(`{"id":"open1","time":%d,"event":"open","topic":%q}`, time.Now().Unix(), topic)
@@ -65,16 +34,64 @@ func openEvent() string {
 
 const keepalive = `{"id":"keep1","time":1,"event":"keepalive","topic":"` + topic + `"}`
 
-func messageEvent(id string) string {
-	return fmt.Sprintf(`{"id":%q,"time":%d,"event":"message","topic":%q,"message":"text of %s"}`, id, time.Now().Unix(), topic, id)
+// respond is the behavior of the server on one connection, a list of commands.
+func respond(script string, w http.ResponseWriter, r *http.Request) {
+	for command := range strings.SplitSeq(script, ", ") {
+		verb, arg, _ := strings.Cut(command, " ")
+		text := ""
+		switch verb {
+		case "drop":
+			panic(http.ErrAbortHandler)
+		case "wait":
+			d, _ := time.ParseDuration(arg)
+			waitDelay(r.Context(), d)
+			continue
+		case "status":
+			code, after, _ := strings.Cut(arg, " ")
+			if at, ok := strings.CutPrefix(after, "in "); ok {
+				d, _ := time.ParseDuration(at)
+				after = time.Now().Add(d).UTC().Format(http.TimeFormat)
+			}
+			w.Header().Set("Retry-After", after)
+			w.Header().Set("Location", "http://example.com/")
+			n, _ := strconv.Atoi(code)
+			w.WriteHeader(n)
+			text = `{"code":40101,"http":401,"error":"unauthorized"}`
+		case "open":
+			text = openEvent() + "\n"
+		case "keepalive":
+			text = keepalive + "\n"
+		case "message":
+			text = message(arg) + "\n"
+		case "half": // a message
+			text = strings.TrimSuffix(message(arg), `"}`)
+		case "other": // topic
+			text = strings.ReplaceAll(message(arg), topic, "other") + "\n"
+		case "poll":
+			text = strings.ReplaceAll(message(arg), `"message","topic"`, `"poll_request","topic"`) + "\n"
+		case "old":
+			text = strings.Replace(message(arg), `"time":9`, `"time":8`, 1) + "\n"
+		case "long":
+			text = strings.ReplaceAll(message(arg), "text", strings.Repeat("x", 3*maxLine)) + "\n"
+		case "endless":
+			text = strings.Repeat("y", 2*maxLine)
+		case "garbage":
+			text = strings.Join([]string{"", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null",
+				`{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, message("x y"), message("../z"), ""}, "\n")
+		default:
+			text = command
+		}
+		io.WriteString(w, text)
+		w.(http.Flusher).Flush()
+	}
 }
 
-// A subscriptionFixture is a subscription in a synctest bubble. Its server follows a script,
-// one visit per connection, and then only sends keepalives.
+// A subscriptionFixture is a subscription in a synctest bubble. Its server follows scripts,
+// one per connection, and then only sends keepalives.
 type subscriptionFixture struct {
 	*Subscriber
 	begin   time.Time
-	scripts []connectionScript
+	scripts []string
 
 	sinceParams []string        // since parameters, by connection
 	when        []time.Duration // times of the connections, since begin
@@ -87,7 +104,7 @@ type subscriptionFixture struct {
 // runSubscription runs a subscription against the visits for 12 hours of the bubble's
 // time. It fails the test unless all visits took place and the subscription is
 // connected at the end.
-func runSubscription(t *testing.T, w *subscriptionFixture, visits ...connectionScript) {
+func runSubscription(t *testing.T, w *subscriptionFixture, visits ...string) {
 	t.Helper()
 	w.scripts = visits
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -98,15 +115,14 @@ func runSubscription(t *testing.T, w *subscriptionFixture, visits ...connectionS
 		w.sinceParams, w.token = append(w.sinceParams, r.URL.Query().Get("since")), append(w.token, r.Header.Get("Authorization"))
 		w.when = append(w.when, time.Since(w.begin))
 		if len(w.scripts) == 0 {
-			sendLines(openEvent())(rw, r)
-			for r.Context().Err() == nil {
-				sendLines(keepalive, "wait 45s")(rw, r)
+			for script := "open"; r.Context().Err() == nil; script = "keepalive, wait 45s" {
+				respond(script, rw, r)
 			}
 			return
 		}
 		next := w.scripts[0]
 		w.scripts = w.scripts[1:]
-		next(rw, r)
+		respond(next, rw, r)
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.Listener.Close()
@@ -190,73 +206,42 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 // TestMisbehaviour checks that, for any behavior of the server, each message is
 // handled once and in order, and that the subscription resumes at its position.
 func TestMisbehaviour(t *testing.T) {
+	const half, s = time.Second / 2, time.Second
 	for _, c := range []struct {
-		name   string
-		visits func() []connectionScript
-		heard  string
-		asked  string // since of the first connections, "-" for none
-		least  time.Duration
-		most   time.Duration // between the first connection and the last
+		name    string
+		scripts string // separated by |
+		heard   string
+		asked   string // since of the first connections, "-" for none
+		least   time.Duration
+		most    time.Duration // between the first connection and the last
 	}{
-		{"none", func() []connectionScript { return nil }, "", "-", 0, 0},
-		{"two messages", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), messageEvent("a"), keepalive, messageEvent("b"), "drop")}
-		}, "a b", "- b", time.Second / 2, time.Second},
-		{"ends", func() []connectionScript { return []connectionScript{sendLines(openEvent(), messageEvent("a"))} }, "a", "- a", time.Second / 2, time.Second},
-		{"drops in the middle of a line", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), messageEvent("a"), strings.TrimSuffix(messageEvent("b"), `"}`)+"…", "drop"), sendLines(openEvent(), messageEvent("b"), "drop")}
-		}, "a b", "- a b", time.Second, 2 * time.Second},
-		{"ends in the middle of a line", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), messageEvent("a"), strings.TrimSuffix(messageEvent("b"), `"}`)+"…"), sendLines(openEvent(), messageEvent("b"), "drop")}
-		}, "a b", "- a b", time.Second, 2 * time.Second},
-		{"repeats", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), messageEvent("a"), messageEvent("a"), messageEvent("b"), "drop"), sendLines(openEvent(), messageEvent("a"), messageEvent("b"), messageEvent("c"), messageEvent("b"), "drop")}
-		}, "a b c", "- b c", time.Second, 2 * time.Second},
-		{"sends garbage", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), "", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null", `{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, messageEvent("x y"), messageEvent("../z"), messageEvent("a"), "drop")}
-		}, "a", "- a", time.Second / 2, time.Second},
-		{"sends a page", func() []connectionScript {
-			return []connectionScript{sendLines("<html>", keepalive, "wait 1h")}
-		}, "", "-", time.Second / 2, time.Second},
-		{"sends lines without an end", func() []connectionScript {
-			long := fmt.Sprintf(`{"id":"long","event":"message","topic":%q,"message":"%s"}`, topic, strings.Repeat("x", 3*maxLine))
-			return []connectionScript{sendLines(openEvent(), long, messageEvent("a"), long, messageEvent("b"), strings.Repeat("y", 2*maxLine)+"…", "drop")}
-		}, "a b", "- b", time.Second / 2, time.Second},
-		{"sends what is for others", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), strings.ReplaceAll(messageEvent("a"), topic, "other"), strings.ReplaceAll(messageEvent("b"), `"message","topic"`, `"poll_request","topic"`), messageEvent("c"), "drop")}
-		}, "c", "- c", time.Second / 2, time.Second},
-		{"sends what was before", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), strings.Replace(messageEvent("old"), `"time":9`, `"time":8`, 1), messageEvent("a"), "drop")}
-		}, "a", "- a", time.Second / 2, time.Second},
-		{"is silent", func() []connectionScript {
-			return []connectionScript{sendLines(openEvent(), messageEvent("a"), "wait 90s", keepalive, "wait 3h")}
-		}, "a", "- a", 210 * time.Second, 212 * time.Second},
-		{"is silent from the beginning", func() []connectionScript { return []connectionScript{sendLines("wait 3h")} }, "", "-", 2 * time.Minute, 122 * time.Second},
-		{"never answers", func() []connectionScript { return []connectionScript{sendLines("wait 3h", "drop")} }, "", "-", 2 * time.Minute, 122 * time.Second},
-		{"drips", func() []connectionScript {
-			return []connectionScript{sendLines("x…", "wait 1m", "y…", "wait 1m", "z…", "wait 1m", "drop")}
-		}, "", "-", 2 * time.Minute, 122 * time.Second},
-		{"wants a token", func() []connectionScript {
-			return []connectionScript{sendStatus(401), sendStatus(403), sendLines(openEvent(), messageEvent("a"), "drop")}
-		}, "a", "- - - a", 2 * time.Second, 4 * time.Second},
-		{"wants patience", func() []connectionScript {
-			return []connectionScript{sendStatus(429, "Retry-After", "600"), sendLines(openEvent(), messageEvent("a"), "drop")}
-		}, "a", "- - a", 600 * time.Second, 602 * time.Second},
-		{"wants patience until then", func() []connectionScript {
-			return []connectionScript{sendStatus(429, "Retry-After", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))}
-		}, "", "-", 599 * time.Second, 601 * time.Second},
-		{"wants too much patience", func() []connectionScript { return []connectionScript{sendStatus(503, "Retry-After", "2000000000")} }, "", "-", time.Hour, time.Hour + time.Second},
-		{"wants none", func() []connectionScript {
-			return []connectionScript{sendStatus(429, "Retry-After", "-5"), sendStatus(500, "Retry-After", "soon")}
-		}, "", "-", time.Second, 4 * time.Second},
-		{"sends us on", func() []connectionScript {
-			return []connectionScript{sendStatus(302, "Location", "http://example.com/")}
-		}, "", "-", time.Second / 2, time.Second},
+		{"none", "", "", "-", 0, 0},
+		{"two messages", "open, message a, keepalive, message b, drop", "a b", "- b", half, s},
+		{"ends", "open, message a", "a", "- a", half, s},
+		{"drops in the middle of a line", "open, message a, half b, drop|open, message b, drop", "a b", "- a b", s, 2 * s},
+		{"ends in the middle of a line", "open, message a, half b|open, message b, drop", "a b", "- a b", s, 2 * s},
+		{"repeats", "open, message a, message a, message b, drop|open, message a, message b, message c, message b, drop",
+			"a b c", "- b c", s, 2 * s},
+		{"sends garbage", "open, garbage, message a, drop", "a", "- a", half, s},
+		{"sends a page", "<html>\n, keepalive, wait 1h", "", "-", half, s},
+		{"sends lines without an end", "open, long x, message a, long y, message b, endless, drop", "a b", "- b", half, s},
+		{"sends what is for others", "open, other a, poll b, message c, drop", "c", "- c", half, s},
+		{"sends what was before", "open, old o, message a, drop", "a", "- a", half, s},
+		{"is silent", "open, message a, wait 90s, keepalive, wait 3h", "a", "- a", 210 * s, 212 * s},
+		{"is silent from the beginning", "wait 3h", "", "-", 120 * s, 122 * s},
+		{"never answers", "wait 3h, drop", "", "-", 120 * s, 122 * s},
+		{"drips", "x, wait 1m, y, wait 1m, z, wait 1m, drop", "", "-", 120 * s, 122 * s},
+		{"wants a token", "status 401|status 403|open, message a, drop", "a", "- - - a", 2 * s, 4 * s},
+		{"wants patience", "status 429 600|open, message a, drop", "a", "- - a", 600 * s, 602 * s},
+		{"wants patience until then", "status 429 in 10m", "", "-", 599 * s, 601 * s},
+		{"wants too much patience", "status 503 2000000000", "", "-", time.Hour, time.Hour + s},
+		{"wants none", "status 429 -5|status 500 soon", "", "-", s, 4 * s},
+		{"sends us on", "status 302", "", "-", half, s},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &subscriptionFixture{}
-				runSubscription(t, w, c.visits()...)
+				runSubscription(t, w, strings.FieldsFunc(c.scripts, func(r rune) bool { return r == '|' })...)
 				if got := strings.Join(w.handledIDs, " "); got != c.heard {
 					t.Errorf("heard %q, not %q", got, c.heard)
 				}
@@ -279,13 +264,13 @@ func TestMisbehaviour(t *testing.T) {
 func TestFirstAndNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &subscriptionFixture{}
-		runSubscription(t, w, sendLines(openEvent(), "drop"), sendLines(openEvent(), messageEvent("a"), "drop"))
+		runSubscription(t, w, "open, drop", "open, message a, drop")
 		begin := fmt.Sprint(w.begin.Unix())
 		if diff := cmp.Diff([]string{"", begin, "a"}, w.sinceParams); diff != "" {
 			t.Errorf("asked since (-want +got):\n%s", diff)
 		}
 		again := &subscriptionFixture{path: w.path}
-		runSubscription(t, again, sendLines(openEvent(), messageEvent("a"), messageEvent("b"), "drop"))
+		runSubscription(t, again, "open, message a, message b, drop")
 		if diff := cmp.Diff([]string{"a", "b"}, again.sinceParams); diff != "" || strings.Join(again.handledIDs, " ") != "b" {
 			t.Errorf("heard %q, asked since (-want +got):\n%s", again.handledIDs, diff)
 		}
@@ -306,7 +291,7 @@ func TestFirstAndNext(t *testing.T) {
 func TestFailingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &subscriptionFixture{fails: 9, path: "/dev/null/topic.json"}
-		runSubscription(t, w, sendLines(openEvent(), messageEvent("a"), messageEvent("b"), "wait 90s", messageEvent("c"), "drop"))
+		runSubscription(t, w, "open, message a, message b, wait 90s, message c, drop")
 		if len(w.sinceParams) != 2 {
 			t.Errorf("%d connections for that", len(w.sinceParams))
 		}
@@ -331,7 +316,7 @@ func TestToken(t *testing.T) {
 			}
 			return token, nil
 		}}
-		runSubscription(t, w, sendStatus(401))
+		runSubscription(t, w, "status 401")
 		if diff := cmp.Diff([]string{"Bearer one", ""}, w.token); diff != "" {
 			t.Errorf("tokens (-want +got):\n%s", diff)
 		}
@@ -369,7 +354,7 @@ func TestBody(t *testing.T) {
 
 // FuzzParseEvent checks that every line is either a valid event or an error.
 func FuzzParseEvent(f *testing.F) {
-	for _, s := range []string{messageEvent("a"), openEvent(), keepalive, "{}", `{"id":"a","event":"message","attachment":{"name":1}}`} {
+	for _, s := range []string{message("a"), openEvent(), keepalive, "{}", `{"id":"a","event":"message","attachment":{"name":1}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
