@@ -153,7 +153,7 @@ func (t *Text) listNothing(format string, args ...any) {
 
 // addFinding adds a message about a file in the format of compilers.
 func (t *Text) addFinding(path string, line int, message, sort string) {
-	t.add(Line{Form: Finding, Path: cmp.Or(path, "memwatchd"), Line: line, Text: message, Notes: []string{sort}})
+	t.add(Line{Form: Finding, Path: path, Line: line, Text: message, Notes: []string{sort}})
 }
 
 // addProblem adds a line about a problem, unless it is empty.

@@ -68,7 +68,7 @@ func (p *Printer) printParts(l *api.Line) {
 		place = p.formatPlace(l.Path, l.Line)
 	}
 	if l.Form == api.Finding {
-		place += ":"
+		place = cmp.Or(place, "memwatchd") + ":" // without a path, it is about the program
 		gap = " "
 	}
 	if strings.HasPrefix(l.Text, "-> ") || strings.HasPrefix(l.Text, "<-") {
