@@ -1,22 +1,18 @@
 package daemon
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc"
@@ -250,56 +246,4 @@ func TestWrittenSlowly(t *testing.T) {
 	}
 	testkit.Must(t, f.Close())
 	waitUntil(t, "the whole of it is public", func() bool { return seen(public) })
-}
-
-// TestEventsTellNothingElse checks that a subscriber receives events about
-// changes to text it may read, and no event about other changes.
-func TestEventsTellNothingElse(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "m")
-	const name = "2026-02-04/s.md"
-	theirs := func(text string) string { return "---\nsubject_id: acct:42\n---\n- " + text + "\n" }
-	writeTree(t, root, map[string]string{name: "- one\n", "2026-02-05/p.md": theirs("x")}, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, nil)
-	c := g.dial("s")
-	for _, scope := range []string{"subject=bob&context=private", "subject=owner&context=public", "context=unknown"} {
-		refused, err := g.dial("s").Get("http://memwatchd/v1/events?" + scope)
-		testkit.Must(t, err)
-		refused.Body.Close()
-		if refused.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %s", scope, refused.Status)
-		}
-	}
-	res, err := g.dial("s").Get("http://memwatchd/v1/events?subject=owner&context=private")
-	testkit.Must(t, err)
-	defer res.Body.Close()
-	events := make(chan api.Event, 100)
-	go func() {
-		defer close(events)
-		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-			var e api.Event
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &e) == nil {
-				events <- e
-			}
-		}
-	}()
-	heard := []string{(<-events).Event}
-	change := func(path, text string) {
-		t.Helper()
-		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
-		testkit.Must(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o644))
-		g.mustSend(t, c, "sync", object{"timeout": "2m"})
-	}
-	change("2026-02-05/p.md", theirs("y")) // another subject's file
-	change(name, "- two\n")                // indexed
-	change(name, theirs("two"))            // gone
-	change(name, theirs("three"))          //
-	change(name, "- four\n")               // indexed
-	want := []string{"listening", "indexed " + name, "gone " + name, "indexed " + name}
-	for len(heard) < len(want) {
-		e := <-events
-		heard = append(heard, e.Event+" "+e.Path)
-	}
-	if !slices.Equal(heard, want) {
-		t.Errorf("heard %q, want %q", heard, want)
-	}
 }

@@ -296,20 +296,6 @@ func TestJobPanics(t *testing.T) {
 	}
 }
 
-// TestNightMendsCounters checks that nightly maintenance corrects counters that
-// do not agree with the boxes, and changes nothing else in the file.
-func TestNightMendsCounters(t *testing.T) {
-	root := t.TempDir()
-	const path, text = "2026-02-04/cli.md", "---\ntasks: 7/8 # by hand\n---\n## Tasks\n- [x] one\n- [ ] two\n"
-	testkit.WriteFile(t, filepath.Join(root, path), text)
-	g := startTarget(t, root, func(c *config.Config, _ string) { c.Tuning.Quiet = 0 })
-	testkit.Must(t, g.daemon.maintenance.scheduler.Job(t.Context()))
-	got, err := os.ReadFile(filepath.Join(root, path))
-	if want := strings.Replace(text, "7/8", "1/2", 1); err != nil || string(got) != want {
-		t.Errorf("it is %q, want %q; %v", got, want, err)
-	}
-}
-
 // TestJournalIsPruned checks that each change expires after journal.keep, also
 // the newest one, without maintenance and without further changes.
 func TestJournalIsPruned(t *testing.T) {
@@ -509,18 +495,4 @@ func TestSlowCommits(t *testing.T) {
 	if info, _ := g.daemon.index.File("a.md"); at() != committed || info.Entries != 1 {
 		t.Errorf("the time of the entry is %v", at())
 	}
-}
-
-// TestEmptyUserDirectory checks that a new empty directory makes a directory a user's.
-func TestEmptyUserDirectory(t *testing.T) {
-	g := serveTree(t, map[string]string{"carol/MEMORY.md": "- quince\n"}, func(c *config.Config, _ string) { c.Tuning.Reconcile = 100 * time.Millisecond })
-	c := g.dial("s")
-	finds := func() bool {
-		return strings.Contains(g.mustSend(t, c, "search", object{"query": "quince", "subject": "carol", "context": "private"}), "carol/MEMORY.md")
-	}
-	if finds() {
-		t.Error("the directory is a user's without memory/")
-	}
-	testkit.Must(t, os.Mkdir(filepath.Join(g.root, "carol/memory"), 0o700))
-	waitUntil(t, "the user finds its file", finds)
 }

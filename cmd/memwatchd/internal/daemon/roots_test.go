@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/memory"
@@ -205,121 +204,6 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 	for path := range treeState(t, main) {
 		if strings.Contains(path, "vault:") {
 			t.Errorf("%s was created", path)
-		}
-	}
-}
-
-func (g *target) rootProblems() (list []string) {
-	for _, p := range g.daemon.Report().Problems {
-		if strings.HasPrefix(p.Code, "root_") {
-			list = append(list, p.Code+" "+p.Message)
-		}
-	}
-	return list
-}
-
-// TestBrokenRoots checks that folders that cannot be used are problems of the status
-// and affect nothing else.
-func TestBrokenRoots(t *testing.T) {
-	base := t.TempDir()
-	main, good, away := filepath.Join(base, "m"), filepath.Join(base, "good"), filepath.Join(base, "away")
-	writeTree(t, main, map[string]string{"a.md": "A zebra.\n", "sub/b.md": "Another zebra.\n"}, time.Now())
-	writeTree(t, good, map[string]string{"c.md": "A good zebra.\n", "in/d.md": "x\n"}, time.Now())
-	testkit.Must(t, os.Symlink(filepath.Join(main, "sub"), filepath.Join(base, "link")))
-	g := startTarget(t, main, withFolders(
-		config.Root{Name: "good", Path: good}, config.Root{Name: "away", Path: away},
-		config.Root{Name: "No Name", Path: good}, config.Root{Name: "good", Path: base + "/other"}, config.Root{Name: "memory", Path: base + "/x"},
-		config.Root{Name: "nopath"}, config.Root{Name: "inside", Path: filepath.Join(main, "sub")},
-		config.Root{Name: "above", Path: base}, config.Root{Name: "link", Path: filepath.Join(base, "link")},
-	))
-	c := g.dial("s")
-	// above is in conflict with good, and inside and link with each other, too.
-	want := map[string]string{"away": "no such file", `"No Name"`: "lower-case", `"good"`: "same name", `"memory"`: "memory directory itself",
-		`"nopath"`: "path is missing", "inside": "overlaps " + main, "above": "overlaps " + main, "link": "overlaps " + main, "good:": "overlaps " + base}
-	waitUntil(t, "the folders are examined", func() bool { return len(g.rootProblems()) == len(want) })
-	for name, text := range want {
-		if !slices.ContainsFunc(g.rootProblems(), func(p string) bool {
-			return strings.Contains(p, "folder "+name) && strings.Contains(p, text)
-		}) {
-			t.Errorf("no problem of %s: %s", name, strings.Join(g.rootProblems(), "\n"))
-		}
-	}
-	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "sub/b.md")
-	if !g.daemon.Report().Healthy {
-		t.Error("the daemon is not healthy")
-	}
-}
-
-// TestRootComesBack checks that the text of a folder that is missing is not found,
-// and is found when the folder is back.
-func TestRootComesBack(t *testing.T) {
-	base := t.TempDir()
-	main, dir := filepath.Join(base, "m"), filepath.Join(base, "v")
-	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
-	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
-	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: dir}))
-	c := g.dial("s")
-	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md")
-	for i := range 2 {
-		testkit.Must(t, os.Rename(dir, dir+"-away"))
-		g.wantPaths(t, c, object{"query": "zebra"}, "a.md")
-		if status, body := g.sendRequest(t, c, "search", mergeObjects(object{"query": "zebra", "roots": []string{"vault"}}, ownerInPrivate)); errorCode(t, body) != api.Unavailable {
-			t.Error(status, body)
-		}
-		if list := g.rootProblems(); len(list) != 1 {
-			t.Errorf("%q", list)
-		}
-		g.mustSend(t, c, "rebuild", ownerInPrivate)
-		testkit.Must(t, os.WriteFile(dir+"-away/d.md", fmt.Appendf(nil, "Zebra %d.\n", i), 0o644))
-		testkit.Must(t, os.Rename(dir+"-away", dir))
-		g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md", "vault:d.md")
-		if list := g.rootProblems(); len(list) != 0 {
-			t.Errorf("%q", list)
-		}
-	}
-	// The folder becomes a part of the memory directory, which has other readers.
-	testkit.Must(t, os.Rename(dir, filepath.Join(main, "moved")))
-	testkit.Must(t, os.Symlink(filepath.Join(main, "moved"), dir))
-	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "moved/c.md", "moved/d.md")
-	if list := g.rootProblems(); len(list) != 1 { // it is missing between the two calls, and overlaps afterwards
-		t.Errorf("%q", list)
-	}
-}
-
-// TestMemoryMovesIntoRoot checks that a folder is not read once the memory directory,
-// whose path leads there through a link, is a part of it.
-func TestMemoryMovesIntoRoot(t *testing.T) {
-	base := t.TempDir()
-	main, dir := filepath.Join(base, "m"), filepath.Join(base, "v")
-	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
-	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
-	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: dir, Owner: "carol"}))
-	c := g.dial("s")
-	search := func() string {
-		t.Helper()
-		return g.mustSend(t, c, "search", object{"query": "zebra", "subject": "carol", "context": "private"})
-	}
-	if body := search(); !strings.Contains(body, "vault:c.md") {
-		t.Fatal(body)
-	}
-	testkit.Must(t, os.Rename(main, filepath.Join(dir, "memory")))
-	for linked := range 2 {
-		if linked == 1 {
-			testkit.Must(t, os.Symlink(filepath.Join(dir, "memory"), main))
-		}
-		for range 3 {
-			if body := search(); strings.Contains(body, "vault:") {
-				t.Errorf("carol finds %s", body)
-			}
-			if list := g.rootProblems(); len(list) != 1 || !strings.Contains(list[0], "overlap") {
-				t.Errorf("%q", list)
-			}
-		}
-	}
-	g.wantPaths(t, c, object{"query": "zebra"}, "a.md")
-	for path := range g.daemon.pipeline.index.Known() {
-		if strings.HasPrefix(path, "vault:memory/") {
-			t.Errorf("%s is in the index", path)
 		}
 	}
 }
