@@ -291,17 +291,7 @@ func (t *target) complete(r *testRequest, how string) {
 	switch how {
 	case "page":
 		r.free = true
-		r.next = func(answer string) fields {
-			next := decodeAnswer[struct{ Next string }](answer).Next
-			if strings.HasPrefix(answer, `{"items"`) {
-				return fields{"limit": 1, "cursor": next}
-			}
-			following := fields{"limit": 2, "after": next}
-			if what, ok := r.request["what"]; ok {
-				following["what"] = what
-			}
-			return following
-		}
+		r.next = func(answer string) fields { return nextPage(r.request, answer, 2) }
 	case "forgotten":
 		r.next = func(answer string) fields {
 			list := decodeAnswer[api.ForgetAnswer](answer)

@@ -1,17 +1,16 @@
 package ops
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"golang.org/x/sys/unix"
 	"golang.org/x/tools/txtar"
@@ -57,30 +56,30 @@ const (
 // textTemplates holds files of one memory each. %s marks every place where text
 // can stand.
 var textTemplates = map[string]string{
-	"text":        "- **deploy**: with %s or so\n",
-	"title":       "- **deploy %s**: so\n",
-	"task":        "## Tasks\n\n- [ ] deploy %s\n- [x] another\n",
-	"heading":     "## deploy %s\n\n- so\n",
-	"tag":         "- deploy #%s\n",
-	"link":        "- deploy [so](%s.md) and [[%s]]\n",
-	"link text":   "- deploy [%s](b.md)\n",
-	"attribute":   "- deploy so <!-- id=x1 source=%s evidence=%s supersedes=%s author=%s -->\n",
-	"id":          "- deploy so <!-- id=%s -->\n",
-	"anchor":      "- deploy so ^%s\n",
-	"code":        "deploy:\n\n```sh\nexport TOKEN=%s\n```\n",
-	"html":        "<div title=\"%s\">deploy</div>\n",
-	"table":       "| deploy | b |\n|-|-|\n| %s | c |\n",
-	"quote":       "> deploy %s\n",
-	"comment":     "- deploy\n\n<!-- %s -->\n",
-	"summary":     "---\nsummary: deploy %s\ntasks: 9/9\n---\n\n- deploy\n",
-	"field":       "---\nsummary: deploy\nsource: %s\nchannel: \"%s\"\ncontact_id: a\ncontact_nickname: '%s'\ntags: [\"%s\", deploy]\nother: {a: [%s]}\nstatus: %s\n---\n\n- deploy\n",
-	"field name":  "---\nsummary: deploy\n%s: a\n---\n\n- deploy\n",
-	"ids":         "---\nsession_id: %s\nsubject_id: owner\ncontact_id: %s\n---\n\n- deploy\n",
-	"broken":      "---\nsummary: [%s\n---\n\n- deploy\n",
-	"wrong":       "---\nvisibility: %s\nupdated_at: %s\ntasks: %s\n---\n\n- deploy <!-- visibility=%s updated=%s importance=%s -->\n",
-	"beside":      "## Tasks\n\n- [ ] deploy\n\n%s\n\n- [x] another\n",
-	"name":        "- deploy\n",
-	"private key": "- deploy\n\n" + strings.ReplaceAll(privateKey, "%", "%%") + "\n\n- [ ] another\n",
+	"text":        "- **zq000**: with %s or so <!-- id=i000 -->\n",
+	"title":       "- **zq000 %s**: so\n",
+	"task":        "## Tasks\n\n- [ ] zq000 %s\n- [x] another\n",
+	"heading":     "## zq000 %s\n\n- so\n",
+	"tag":         "- zq000 #%s\n",
+	"link":        "- zq000 [so](%s.md) and [[%s]]\n",
+	"link text":   "- zq000 [%s](b.md)\n",
+	"attribute":   "- zq000 so <!-- id=x1 source=%s evidence=%s supersedes=%s author=%s -->\n",
+	"id":          "- zq000 so <!-- id=%s -->\n",
+	"anchor":      "- zq000 so ^%s\n",
+	"code":        "zq000:\n\n```sh\nexport TOKEN=%s\n```\n",
+	"html":        "<div title=\"%s\">zq000</div>\n",
+	"table":       "| zq000 | b |\n|-|-|\n| %s | c |\n",
+	"quote":       "> zq000 %s\n",
+	"comment":     "- zq000\n\n<!-- %s -->\n",
+	"summary":     "---\nsummary: zq000 %s\ntasks: 9/9\n---\n\n- zq000\n",
+	"field":       "---\nsummary: zq000\nsource: %s\nchannel: \"%s\"\ncontact_id: a\ncontact_nickname: '%s'\ntags: [\"%s\", zq000]\nother: {a: [%s]}\nstatus: %s\n---\n\n- zq000\n",
+	"field name":  "---\nsummary: zq000\n%s: a\n---\n\n- zq000\n",
+	"ids":         "---\nsession_id: %s\nsubject_id: owner\ncontact_id: %s\n---\n\n- zq000\n",
+	"broken":      "---\nsummary: [%s\n---\n\n- zq000\n",
+	"wrong":       "---\nvisibility: %s\nupdated_at: %s\ntasks: %s\n---\n\n- zq000 <!-- visibility=%s updated=%s importance=%s -->\n",
+	"beside":      "## Tasks\n\n- [ ] zq000\n\n%s\n\n- [x] another\n",
+	"name":        "- zq000\n",
+	"private key": "- zq000\n\n" + strings.ReplaceAll(privateKey, "%", "%%") + "\n\n- [ ] another\n",
 }
 
 // TestNoAnswerHasCredentials checks that no answer contains a credential from
@@ -111,8 +110,8 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 				if op.Stream {
 					continue
 				}
-				for _, request := range requestsFor(t, op, session, d) {
-					answer := postOps(t, socket, &opsRequest{op: op}, request)
+				for _, request := range requestsFor(t, op, session) {
+					answer := postOps(t, socket, &opsRequest{op: op}, []byte(request))
 					for _, secret := range []string{liveToken, keyLine[:40]} {
 						if strings.Contains(answer, secret) || strings.Contains(answer, strings.ReplaceAll(secret, "/", `\/`)) {
 							t.Errorf("%s %s answers\n%s", op.Name, request, answer)
@@ -124,63 +123,18 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 	}
 }
 
-// requestsFor returns requests of an operation: with no parameter, with each
-// one alone, with all, and with a credential in each.
-func requestsFor(t *testing.T, op *api.Operation, path string, d *testMemory) (list [][]byte) {
-	t.Helper()
-	known := map[string]any{
-		"path": path, "query": "deploy", "text": "deploy", "old_text": "deploy", "new_text": "arrive", "match": "deploy", "title": "deploy",
-		"topic": "deploy", "bullets": []string{"deploy"}, "name": "deploy", "namespace": "preference", "key": "deploy", "value": "so",
-		"format": "full", "session": "cli", "dry_run": true, "explain": true, "cutoff": "1h", "day": "2026-02-05", "explicit": true, "confirm": "owner",
-		"hours": 1000, "all": true, "evidence": []string{path},
+// requestsFor returns requests of an operation: those about an entry of a file, one without
+// parameters, and with a credential in each.
+func requestsFor(t *testing.T, op *api.Operation, path string) (list []string) {
+	entry := &target{testFile: &testFile{path: path, kind: memory.Session, front: []string{"session_id: cli"}}}
+	requests := []fields{{}, {liveToken: 1}}
+	for _, r := range requestPlans[op.Name].requests(entry) {
+		requests = append(requests, r.request)
 	}
-	if doc := d.docs[path]; len(doc.Entries) > 0 {
-		known["id"] = path + "#" + doc.Entries[0].ID
-	}
-	add := func(fields map[string]any) {
-		body, err := json.Marshal(fields)
-		checkError(t, err)
-		list = append(list, body)
-	}
-	all := map[string]any{}
-	add(all)
 	for _, p := range op.Params() {
-		v, ok := known[p.Name]
-		switch {
-		case ok && p.Kind() != "object":
-			if _, isList := v.([]string); isList != (p.Kind() == "strings") {
-				v = []string{fmt.Sprint(v)}
-			}
-			all[p.Name] = v
-			add(map[string]any{p.Name: v})
-		case p.Kind() == "object":
-			add(map[string]any{p.Name: map[string]any{"summary": liveToken}})
-		}
-		switch p.Kind() {
-		case "string":
-			add(map[string]any{p.Name: liveToken})
-		case "strings":
-			add(map[string]any{p.Name: []string{liveToken}})
-		default:
-			add(map[string]any{p.Name: liveToken}) // wrong type
-		}
+		requests = append(requests, fields{p.Name: liveToken}, fields{p.Name: []string{liveToken}}, fields{p.Name: fields{"summary": liveToken}})
 	}
-	add(all)
-	without := func(names ...string) {
-		some := map[string]any{}
-		for k, v := range all {
-			if !slices.Contains(names, k) {
-				some[k] = v
-			}
-		}
-		add(some)
-	}
-	without("id")
-	without("path")
-	without("id", "dry_run", "session")
-	without("text", "path", "dry_run")
-	add(map[string]any{liveToken: 1})
-	return list
+	return convertEach(requests, func(r fields) string { return encodeRequest(t, r) })
 }
 
 // TestRedactedCopies checks that redaction leaves unencoded fields and shared

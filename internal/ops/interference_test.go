@@ -279,10 +279,7 @@ func (p *memoryPair) compareRequest(t *testing.T, w *randomSource) bool {
 	t.Helper()
 	scope := scopeOf(p.by)
 	before, outside := p.part.readable(t, scope), p.outside(t)
-	name, request := w.writeRequest(before)
-	for p.by.Fixed == nil && !lookUp(t, name).ReadOnly {
-		name, request = w.request(before)
-	}
+	name, request := w.request(before, p.by.Fixed == nil)
 	for request != nil {
 		got, want := p.run(t, p.whole, p.by, name, request), p.run(t, p.part, p.by, name, request)
 		partial := strings.Contains(got, "contains text that this caller cannot read") && strings.HasPrefix(want, `{"error"`)
@@ -316,42 +313,4 @@ func (p *memoryPair) outside(t *testing.T) map[string]string {
 		}
 	})
 	return is
-}
-
-// writeRequest returns a random request, mostly of the operations that choose a
-// path.
-func (w *randomSource) writeRequest(known map[string]string) (op string, request fields) {
-	number, project := fmt.Sprint(w.IntN(1000)), w.pickOne("", "shop")
-	switch w.IntN(13) {
-	case 9:
-		return "todo_add", fields{"text": w.word() + number[:1], "due": w.pickOne("", "3d"), "visibility": w.visibility(), "project": project}
-	case 0, 1:
-		return "note", fields{"text": w.word() + " " + number, "visibility": w.pickOne("public_ok", w.visibility()),
-			"day": w.pickOne("", "2026-02-04"), "tags": []string{"tea"}, "project": project}
-	case 2:
-		return "capture", fields{"bullets": []string{w.word() + number}, "session": w.pickOne("", "mine"), "visibility": w.visibility(), "project": project}
-	case 3, 4:
-		draft := fields{"summary": w.pickOne("", w.word()), "tags": []string{w.word()}, "facts": []fields{{"text": w.sentence()}},
-			"items": fields{"About": []fields{{"title": w.word(), "text": w.sentence()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
-		if w.IntN(3) == 0 {
-			draft["summary"], draft["default_summary"] = "", w.word()
-		}
-		if w.IntN(4) == 0 {
-			draft["visibility"] = "private_only"
-		}
-		return "session", fields{"session": w.pickOne("fresh", "mine", "sid0", "sid1", "a/b"), "draft": draft, "project": project,
-			"day": w.pickOne("", "2026-02-05", "2026-02-04"), "dry_run": w.IntN(5) == 0}
-	case 5, 6:
-		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(),
-			"value": w.pickOne("", "<!-- x -->\r\n") + number, "visibility": w.visibility()}
-	case 7:
-		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "memory/2026-02-05/sid0.md",
-			"memory/2026-02-05/mine.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md", memory.Inbox("groupbot", "acct:42")+"/new.md", "inbox/other.acct_7/new.md")
-		front := w.pickOne("", "---\nsubject_id: acct:42\n---\n", "---\nsubject_id: ext:telegram:1\n---\n", "---\nsubject_id: acct:42\nvisibility: public_ok\n---\n")
-		return "write", fields{"path": path, "text": front + "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}
-	case 8:
-		paths := hiddenPaths("acct:42", false)
-		return w.pickOne("get", "related"), fields{"path": paths[w.IntN(len(paths))]}
-	}
-	return w.request(known)
 }

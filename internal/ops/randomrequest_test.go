@@ -1,10 +1,14 @@
 package ops
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -74,95 +78,88 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 // sentence returns a few words, most of which other sentences have too.
 func (w *randomSource) sentence() string { return w.word() + " and the green " + w.word() }
 
+// randomTable holds random requests, one a line, behind their weights. Of «a|b», one part is
+// chosen; a part that is the name of a generator stands for what it generates.
+const randomTable = `
+24 note {"text": "«WORD» «NUMBER»", "topic": "«tea||x»", "visibility": "«public_ok|VISIBILITY»", "time": "«|10:30 AM»", "day": "«|2026-02-04»", "tags": ["tea"], "project": "«|shop»"}
+12 capture {"bullets": ["«WORD»«NUMBER»", "«WORD»"], "session": "«|sid1|mine»", "visibility": "«VISIBILITY»", "project": "«|shop»"}
+20 session {"session": "«fresh|mine|sid0|sid1|a/b»", "draft": {"summary": "«|WORD»", "tags": ["«WORD»"], "facts": [{"text": "«SENTENCE»"}], "items": {"About": [{"title": "«WORD»", "text": "«SENTENCE»"}]}, "tasks": [{"text": "«WORD»", "done": «true|false»}], "visibility": "«|||private_only»"}, "project": "«|shop»", "day": "«|2026-02-05|2026-02-04»", "dry_run": «true|false|false|false»}
+8 session {"session": "«fresh|mine|sid0|sid1|a/b»", "draft": {"default_summary": "«WORD»", "facts": [{"text": "«SENTENCE»"}], "visibility": "«|||private_only»"}, "day": "«|2026-02-05|2026-02-04»"}
+12 session {"session": "«sid0|sid1|sid2|sid3|sid4|fresh»", "draft": {"items": {"«About|Key Events|New»": [{"title": "«|WORD»", "text": "«SENTENCE»"}]}, "tags": ["«WORD»"], "«summary|default_summary»": "«WORD»"}, "dry_run": «true|false|false|false», "project": "«|tea»"}
+24 item_put {"namespace": "«NAMESPACE»", "key": "«WORD»", "value": "«WORD|<!-- x -->\r\n|<private>\r\n»«NUMBER»", "visibility": "«VISIBILITY»"}
+4 item_delete {"namespace": "«fact|preference»", "key": "«WORD»"}
+4 item_visibility {"id": "«k1|k2|k3|ID»", "visibility": "«VISIBILITY|public|private»"}
+4 remember {"title": "«|WORD»", "text": "«WORD|SENTENCE»«| again»", "explicit": true, "session": "«|sid1»"}
+8 forget {"match": "«WORD»"}
+12 todo_add {"text": "«WORD»«|1|2»", "due": "«|3d|2026-02-01»", "visibility": "«VISIBILITY»", "project": "«|shop»"}
+4 todo {"«id|text»": "«ID|WORD»", "state": "«done|open»"}
+4 edit {"path": "«FILE»", "old_text": "«LINE»", "new_text": "«|- new tea|- more»"}
+12 write {"path": "«notes/new.md|MEMORY.md|_longterms/bob/fact.md|memory/2026-02-05/fresh.md|memory/2026-02-05/sid0.md|memory/2026-02-05/mine.md|_longterms/acct_42/mine.md|inbox/groupbot.acct_42/new.md|inbox/other.acct_7/new.md»", "text": "«|---\nsubject_id: acct:42\n---\n|---\nsubject_id: ext:telegram:1\n---\n|---\nsubject_id: acct:42\nvisibility: public_ok\n---\n»words of «WORD»\n", "hash": "«|0000000000000000000000000000000000000000000000000000000000000000»"}
+2 profile {"name": "«WORD»", "text": "«WORD»", "evidence": ["«ID|FILE»"], "visibility": "«VISIBILITY»"}
+2 project {"name": "«WORD»", "text": "«WORD»", "evidence": ["«ID|FILE»"], "visibility": "«VISIBILITY»"}
+8 get {"path": "«HIDDEN»"}
+1 get {"id": "«k1|k2|ID»"}
+8 related {"path": "«HIDDEN|FILE»"}
+4 load {"session": "«sid0|sid1|sid2»", "days": «0|1|2|5|8»}
+4 context {"format": "auto", "project": "«|tea|coffee»", "max_chars": «60|150|300|600»}
+4 context {"format": "«boot|full»", "max_chars": «60|150|300|600»}
+2 context {"format": "summary"}
+2 context {"format": "items", "namespaces": ["«NAMESPACE»", "«NAMESPACE»"], "max_chars": «60|150|300|600»}
+2 context {"format": "items", "max_chars": «60|150|300|600»}
+4 context {"format": "relevant", "project": "«|tea|coffee»", "count": false, "query": "«WORD»«| tea| coffee» «|WORD»", "min_cover": 0.«0|1|2|3|4», "max_chars": «60|150|300|600»}
+2 files {"path": "«||memory|**/*.md»", "totals": «true|false», "limit": «1|2|3|4»}
+2 export {"entries": «true|false», "include_archived": «true|false», "cursor": "«|FILE»", "path": "«|_longterms|memory»"}
+2 complete {"what": "«path|path|session|namespace|section|tag»", "prefix": "«||m|_|t»", "steps": «true|false», "limit": «1|2|3|4»}
+2 item_list {"limit": «1|2|3», "prefix": "«|t»", "said_in": "«|public|private»"}
+2 item_get {"namespace": "«fact|preference»", "key": "«WORD»"}
+2 todos {"state": "«all|open»", "notes": «true|false»}
+8 search {"query": "«WORD|cof*|cofee|te tea|喝茶的人|E9999 tea|tea wifi coffee|where is the green tea|coffee and the wife|某人在喝绿茶和水»", "mode": "«auto|auto|auto|hybrid|semantic|relevance»", "group": "«entry|file»", "explain": true, "include_archived": true}
+`
+
+var choiceRE = regexp.MustCompile(`«([^»]*)»`)
+
 // request returns a random request, based on the readable text.
-func (w *randomSource) request(known map[string]string) (op string, request fields) {
-	paths := slices.Sorted(maps.Keys(known))
-	file := "none.md"
-	if len(paths) > 0 {
-		file = paths[w.IntN(len(paths))]
+func (w *randomSource) request(known map[string]string, readOnly bool) (op string, request fields) {
+	var templates []string
+	for line := range strings.Lines(strings.TrimSpace(randomTable)) {
+		weight, template, _ := strings.Cut(line, " ")
+		name, _, _ := strings.Cut(template, " ")
+		if read, _ := api.LookUp(name); read.ReadOnly || !readOnly {
+			n, _ := strconv.Atoi(weight)
+			templates = append(templates, slices.Repeat([]string{template}, n)...)
+		}
 	}
-	id := file + "#" + w.pickOne("k1", "k2", "k3")
-	switch w.IntN(17) {
-	case 0:
-		return "note", fields{"text": w.word(), "topic": w.pickOne("tea", "", "x"), "visibility": w.visibility(), "time": w.pickOne("", "10:30 AM")}
-	case 1:
-		return "capture", fields{"bullets": []string{w.word(), w.word()}, "session": w.pickOne("", "sid1"), "visibility": w.visibility()}
-	case 2, 3:
-		draft := fields{"items": fields{w.pickOne("About", "Key Events", "New"): []fields{{"title": w.pickOne("", w.word()), "text": w.sentence()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}, "tags": []string{w.word()}}
-		if w.IntN(2) == 0 {
-			draft[w.pickOne("summary", "default_summary")] = w.word()
+	file := w.pickOne(append(slices.Sorted(maps.Keys(known)), "none.md")...)
+	generators := map[string]func() string{"WORD": w.word, "SENTENCE": w.sentence, "VISIBILITY": w.visibility,
+		"NUMBER": func() string { return fmt.Sprint(" ", w.IntN(1000)) }, "NAMESPACE": func() string { return w.pickOne(memory.Namespaces()...) },
+		"FILE": func() string { return file }, "ID": func() string { return file + "#" + w.pickOne("k1", "k2", "k3") },
+		"LINE":   func() string { return w.pickOne(strings.Split(known[file], "\n")...) },
+		"HIDDEN": func() string { return w.pickOne(hiddenPaths("acct:42", false)...) }}
+	op, template, _ := strings.Cut(w.pickOne(templates...), " ")
+	text := choiceRE.ReplaceAllStringFunc(template, func(choice string) string {
+		part := w.pickOne(strings.Split(strings.Trim(choice, "«»"), "|")...)
+		if generate := generators[part]; generate != nil {
+			quoted, _ := json.Marshal(generate())
+			return string(quoted[1 : len(quoted)-1])
 		}
-		if w.IntN(4) == 0 {
-			draft["visibility"] = "private_only"
-		}
-		return "session", fields{"session": w.pickOne("sid0", "sid1", "sid2", "sid3", "sid4", "fresh"), "draft": draft, "dry_run": w.IntN(4) == 0, "project": w.pickOne("", "tea")}
-	case 4, 5:
-		return "item_put", fields{"namespace": w.pickOne("fact", "preference", "profile"), "key": w.word(), "value": w.pickOne(w.word(), w.word(), "<!-- "+w.word()+" -->", "<private>\r\n"+w.word()), "visibility": w.visibility()}
-	case 6:
-		return "item_delete", fields{"namespace": w.pickOne("fact", "preference"), "key": w.word()}
-	case 7:
-		return "item_visibility", fields{"id": w.pickOne("k1", "k2", "k3", id), "visibility": w.pickOne(w.visibility(), "public", "private")}
-	case 8:
-		return "remember", fields{"title": w.pickOne("", w.word()), "text": w.pickOne(w.word(), w.word()+" again", w.sentence()), "explicit": true, "session": w.pickOne("", "sid1")}
-	case 9, 10:
-		return "forget", fields{"match": w.word()}
-	case 11:
-		switch w.IntN(4) {
-		case 0:
-			return "todo_add", fields{"text": w.word(), "due": w.pickOne("", "2026-02-01"), "visibility": w.visibility()}
-		case 1:
-			return "todo", fields{"id": id, "state": w.pickOne("done", "open")}
-		}
-		return "todo", fields{"text": w.word(), "state": w.pickOne("done", "open")}
-	case 12:
-		lines := strings.Split(known[file], "\n")
-		line := lines[w.IntN(len(lines))]
-		return "edit", fields{"path": file, "old_text": line, "new_text": w.pickOne("- new "+w.word(), line+"\n- more", "")}
-	case 13:
-		return w.pickOne("profile", "project"), fields{"name": w.word(), "text": w.word(), "evidence": []string{w.pickOne(id, file)}, "visibility": w.visibility()}
-	case 14:
-		format := w.pickOne("auto", "auto", "summary", "boot", "full", "items", "relevant")
-		request = fields{"format": format}
-		if format == "auto" || format == "relevant" {
-			request["project"] = w.pickOne("", "tea", "coffee")
-		}
-		if format == "relevant" {
-			request["count"] = false
-			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")
-			request["min_cover"] = float64(w.IntN(5)) / 10
-		}
-		if format == "items" && w.IntN(2) == 0 {
-			request["namespaces"] = []string{w.pickOne(memory.Namespaces()...), w.pickOne(memory.Namespaces()...)}
-		}
-		if format != "summary" {
-			request["max_chars"] = 50 + w.IntN(600)
-		}
-		return "context", request
-	case 15:
-		return "load", fields{"session": w.pickOne("sid0", "sid1", "sid2"), "days": w.IntN(9)}
+		return part
+	})
+	return op, decodeAnswer[fields](text)
+}
+
+// nextPage returns the request of the page after an answer, or nil if it is the last one.
+func nextPage(request fields, answer string, limit int) fields {
+	next := decodeAnswer[struct{ Next string }](answer).Next
+	following := fields{"limit": limit, "after": next}
+	switch what, ok := request["what"]; {
+	case next == "":
+		return nil
+	case strings.HasPrefix(answer, `{"items"`):
+		return fields{"limit": limit, "cursor": next}
+	case ok:
+		following["what"] = what
 	}
-	switch w.IntN(8) {
-	case 5:
-		return "files", fields{"path": w.pickOne("", "", "memory", "**/*.md"), "totals": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
-	case 6:
-		return "export", fields{"entries": w.IntN(2) == 0, "include_archived": w.IntN(2) == 0, "cursor": w.pickOne("", file), "path": w.pickOne("", "_longterms", "memory")}
-	case 0:
-		return "complete", fields{"what": w.pickOne("path", "path", "session", "namespace", "section", "tag"), "prefix": w.pickOne("", "", "m", "_", "t"), "steps": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
-	case 1:
-		return "item_list", fields{"limit": 1 + w.IntN(3), "prefix": w.pickOne("", "t"), "said_in": w.pickOne("", "public", "private")}
-	case 2:
-		return "item_get", fields{"namespace": w.pickOne("fact", "preference"), "key": w.word()}
-	case 3:
-		if w.IntN(2) == 0 {
-			return "related", fields{"path": file}
-		}
-		return "get", fields{"id": w.pickOne("k1", "k2", id)}
-	case 4:
-		return "todos", fields{"state": w.pickOne("all", "open"), "notes": w.IntN(2) == 0}
-	}
-	query := w.pickOne(w.word(), "cof*", "cofee", "te "+w.word(), "喝茶的人", "E9999 tea", "tea wifi coffee", "where is the green tea", "coffee and the wife", "某人在喝绿茶和水")
-	mode := w.pickOne("auto", "auto", "auto", "hybrid", "semantic", "relevance")
-	return "search", fields{"query": query, "mode": mode, "group": w.pickOne("entry", "file"), "explain": true, "include_archived": true}
+	return following
 }
 
 // followUp returns a request that follows from an answer, or nil.
@@ -179,18 +176,8 @@ func (w *randomSource) followUp(op string, request fields, answer string) fields
 		if len(ids) > 0 && len(ids) <= maxOccurrences {
 			return fields{"ids": ids, "token": list.Token}
 		}
-	case "complete":
-		if next := decodeAnswer[api.CompleteAnswer](answer).Next; next != "" {
-			return fields{"what": request["what"], "limit": 3, "after": next}
-		}
-	case "files":
-		if next := decodeAnswer[api.FilesAnswer](answer).Next; next != "" {
-			return fields{"limit": 3, "after": next}
-		}
-	case "item_list":
-		if cursor := decodeAnswer[api.ItemListAnswer](answer).Next; cursor != "" {
-			return fields{"limit": 3, "cursor": cursor}
-		}
+	case "complete", "files", "item_list":
+		return nextPage(request, answer, 3)
 	}
 	return nil
 }
