@@ -63,27 +63,6 @@ func (p *purger) Purge(context.Context) error { return p.err }
 
 func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.degraded} }
 
-// TestForgetOnlyNote checks that a file that is left with its headings is removed if
-// memwatchd has made it, and only then.
-func TestForgetOnlyNote(t *testing.T) {
-	d := newTestMemory(t, nil, nil)
-	d.isInitial = false
-	const path = "memory/2026-02-05.md"
-	for _, byHand := range []bool{false, true} {
-		_, err := do[api.NoteAnswer](t, d.memory, owner, api.NoteRequest{Text: "a secret"})
-		checkError(t, err)
-		if byHand {
-			checkError(t, os.WriteFile(filepath.Join(d.dir, path), []byte(d.read(t, path)+"\n## Mine\n"), 0o600))
-		}
-		checkError(t, d.Sync(t.Context()))
-		_, err = d.forget(t, owner, "a secret", -1)
-		checkError(t, err)
-		if _, err := os.Stat(filepath.Join(d.dir, path)); errors.Is(err, os.ErrNotExist) == byHand {
-			t.Errorf("changed by hand %t: %v", byHand, err)
-		}
-	}
-}
-
 // TestForgetJournal checks which changes of others the journal keeps after a removal.
 func TestForgetJournal(t *testing.T) {
 	const chat, head = "2026-02-04/chat.md", "# Day\n\n- open to all <!-- visibility=public_ok -->\n"

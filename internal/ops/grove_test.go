@@ -130,7 +130,7 @@ func newOtherMemory(t testing.TB, leaves []*testFile, r *readAccess, other bool)
 	// The directory always exists, because its presence determines where new
 	// files go.
 	checkError(t, os.MkdirAll(filepath.Join(g.dir, "memory"), 0o700))
-	g.vectors = newTestVectors()
+	g.vectors = &testVectors{lag: 5}
 	g.vectors.update(g.docs)
 	g.memory.Vectors, g.memory.Publisher = g.vectors, idlePublisher{}
 	g.isInitial = true

@@ -22,22 +22,6 @@ func put(t testing.TB, m *Memory, by api.Caller, namespace, key, value, visibili
 	return a.Item, nil
 }
 
-// TestItemsOfSeveralFilesAreOneChange checks that a deletion or hiding in
-// several files is undone as one change.
-func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
-	const text = "- **k**: v <!-- id=k visibility=public_ok -->\n"
-	d, by := newDisk(t, map[string]string{memory.IdentitiesPath: "links:\n  telegram:1: acct:42\n",
-		itemPath("acct:42", "fact"): text, itemPath("ext:telegram:1", "fact"): text}), as("acct:42", "private")
-	_, err := do[api.ItemAnswer](t, d.memory, by, api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
-	checkError(t, err)
-	_, err = do[api.ItemDeleteAnswer](t, d.memory, by, api.ItemDeleteRequest{Namespace: "fact", Key: "k"})
-	checkError(t, err)
-	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
-	if len(list) != 4 || list[0].Group != list[1].Group || list[1].Group == list[2].Group || list[2].Group != list[3].Group {
-		t.Errorf("the changes are %+v", list)
-	}
-}
-
 // TestPutsTogether checks that puts of one caller that wait for a change become one change,
 // that each is answered with its own item or error, and that the last one of a key wins.
 func TestPutsTogether(t *testing.T) {

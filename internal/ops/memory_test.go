@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -131,6 +132,11 @@ func (c *opsCase) start(t testing.TB) *testMemory {
 	checkError(t, g.Sync(t.Context()))
 	checkError(t, x.Confirm(x.Status().Epoch))
 	g.startTodos(t)
+	if v := c.settings["vectors"]; v != "" {
+		g.vectors = &testVectors{home: v == "private", err: map[string]error{"timeout": context.DeadlineExceeded, "error": errors.New("refused")}[v]}
+		g.memory.Vectors = g.vectors
+		g.vectors.update(g.docs)
+	}
 	g.changes(t)
 	g.pending = number("pending")
 	return g

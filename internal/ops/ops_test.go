@@ -40,7 +40,8 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // operations on the journal.
 //
 // With "by NAME SUBJECT CONTEXT" after the operation, the request comes to a listener of
-// that name with a fixed scope, of which - stands for an empty part.
+// that name with a fixed scope, of which - stands for an empty part. The names of its
+// operations may follow.
 //
 // After each request, archives contain the changed files too, as line diffs. In a request,
 // $hash stands for the last hash in an answer, and $token for the last token. The setting
@@ -136,7 +137,7 @@ type opsRequest struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|read|visibility|pending|users): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|read|visibility|pending|users|vectors): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
@@ -164,8 +165,12 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 		if i == len(archive.Files) {
 			t.Fatalf("%s has no section with its answer", f.Name)
 		}
-		if scope := strings.Split(by, " "); len(scope) == 3 && guests[by] == nil {
+		if scope := strings.Split(by, " "); len(scope) > 2 && guests[by] == nil {
 			guests[by] = guest(strings.Trim(scope[0], "-"), scope[1], strings.Trim(scope[2], "-")).Fixed
+			guests[by].Operations = strings.Split(strings.Join(scope[3:], ""), ",")
+			if len(scope) == 3 {
+				guests[by].Operations = nil
+			}
 		}
 		c.requests = append(c.requests, opsRequest{i - 1, f.Name, op, guests[by], strings.HasSuffix(f.Name, "in full"), f.Data})
 	}
@@ -185,6 +190,9 @@ func (a *opsRequest) render(t *testing.T, direct []byte, failure error) string {
 	}
 	if !a.full && (a.op.Name == "search" || a.op.Name == "recent") {
 		return opsHits(t, direct)
+	}
+	if !a.full && a.op.Name == "operations" {
+		return strings.Join(decodeAnswer[api.OperationsAnswer](string(direct)).Operations, " ") + "\n"
 	}
 	if !a.full && a.op.Name == "context" {
 		return opsContext(t, direct)
@@ -206,6 +214,9 @@ func opsHits(t *testing.T, raw []byte) string {
 		}
 	}
 	fmt.Fprintf(&b, "total %d\n", a.Total)
+	if s := a.Index.Semantic; s != nil {
+		fmt.Fprintf(&b, "semantic %s, %d ready\n", s.State, s.Ready)
+	}
 	if a.Index.Notice != "" {
 		fmt.Fprintf(&b, "notice: %s, note %q, absent %q\n", a.Index.Notice, a.Note, a.Absent)
 	}

@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -28,14 +26,13 @@ type testVectors struct {
 	err     error  // of all queries
 }
 
-func newTestVectors() *testVectors {
-	return &testVectors{texts: map[memory.Partition]map[index.TextKey][]float32{}, lag: 5}
-}
-
 // update adds the texts of the present documents.
 func (v *testVectors) update(docs map[string]*memory.Document) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.texts == nil {
+		v.texts = map[memory.Partition]map[index.TextKey][]float32{}
+	}
 	v.counts = map[memory.Partition][2]int{}
 	seen := map[index.Text]bool{}
 	for _, doc := range docs {
@@ -111,87 +108,6 @@ func embedTrigrams(text string) []float32 {
 		vector[i] /= float32(math.Sqrt(max(sum, 1)))
 	}
 	return vector
-}
-
-// semanticCase is a memory in which no entry has the words of a query, and one in
-// private has its trigrams.
-const semanticCase = `
--- MEMORY.md --
-- The catapults are in the catalogue of the castle. <!-- visibility=private_only -->
-- The dog barks at the night train to the north.
-- The night train has a restaurant for all dogs. <!-- visibility=public_ok -->
-`
-
-// TestSemanticModes checks the order and the reported state in each mode. Without a
-// vector of the query, all modes answer as by words.
-func TestSemanticModes(t *testing.T) {
-	const query = "night train cataclysm"
-	off, home, slow := &testVectors{}, &testVectors{home: true}, &testVectors{err: context.DeadlineExceeded}
-	for name, tc := range map[string]struct {
-		mode, query string
-		vectors     *testVectors
-		state       string // of the answer; empty for none
-		first       int    // line of the first hit
-		hits        int
-	}{
-		"off": {"auto", query, nil, "", 3, 2}, "off, hybrid": {"hybrid", query, nil, "off", 3, 2}, "off, semantic": {"semantic", query, nil, "off", 3, 2},
-		"auto": {"auto", query, off, "used", 3, 3}, "hybrid": {"hybrid", query, off, "used", 3, 3},
-		"semantic":              {"semantic", "catapult catalog castles", off, "used", 1, 3},
-		"semantic, two words":   {"semantic", "catapult catalog", off, "used", 1, 3},
-		"auto, two words":       {"auto", "night train", off, "exact", 3, 2},
-		"hybrid, phrase":        {"hybrid", `"night train" to the north`, off, "exact", 2, 2},
-		"relevance":             {"relevance", query, off, "", 3, 2},
-		"overlap":               {"overlap", query, off, "", 2, 2},
-		"private":               {"auto", query, home, "private", 3, 2},
-		"private, semantic":     {"semantic", query, home, "private", 3, 2},
-		"timeout":               {"auto", query, slow, "timeout", 3, 2},
-		"error":                 {"hybrid", query, &testVectors{err: errors.New("connection refused")}, "error", 3, 2},
-		"corrected and similar": {"auto", "nigt train cataclysm", off, "used", 3, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := openArchive(t, semanticCase)
-			m := g.memory
-			if tc.vectors != nil {
-				tc.vectors.texts = map[memory.Partition]map[index.TextKey][]float32{}
-				tc.vectors.update(g.docs)
-				m.Vectors = tc.vectors
-			}
-			ask := func(mode string) *api.SearchAnswer {
-				t.Helper()
-				op := lookUp(t, "search")
-				req := op.NewRequest() // with the defaults
-				r := req.Value().(*api.SearchRequest)
-				r.Query, r.Mode, r.Count = tc.query, mode, new(bool)
-				answer, err := m.Do(t.Context(), owner, req)
-				checkError(t, err)
-				return answer.(*api.SearchAnswer)
-			}
-			answer, state := ask(tc.mode), ""
-			if s := answer.Index.Semantic; s != nil {
-				state = s.State
-				if (s.Ready > 0) != (tc.vectors != nil) {
-					t.Errorf("%d texts are ready", s.Ready)
-				}
-			}
-			lines := convertEach(answer.Hits, func(h api.Hit) int { return h.Line })
-			if state != tc.state || len(lines) != tc.hits || lines[0] != tc.first {
-				t.Errorf("state %q, hits in the lines %v", state, lines)
-			}
-			if wantNote := state != "" && state != "used" && state != "exact" && tc.mode != "auto"; wantNote != (answer.Note != "") {
-				t.Errorf("note %q", answer.Note)
-			}
-			if tc.vectors == home && len(home.queries) > 0 {
-				t.Errorf("private queries left the machine: %q", home.queries)
-			}
-			if tc.state != "used" && tc.mode != "overlap" {
-				for i, h := range ask("relevance").Hits {
-					if h.ID != answer.Hits[i].ID || h.Score != answer.Hits[i].Score {
-						t.Errorf("hit %d is %+v, by words %+v", i, answer.Hits[i], h)
-					}
-				}
-			}
-		})
-	}
 }
 
 // TestSemanticCredential checks that no part of a credential in a query is sent, even

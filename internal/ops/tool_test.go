@@ -91,39 +91,6 @@ func TestNeedsAreTheRules(t *testing.T) {
 	}
 }
 
-// TestOperationsListPermitted checks that the operations answer lists the
-// permitted operations of each caller.
-func TestOperationsListPermitted(t *testing.T) {
-	m := newDisk(t, map[string]string{"notes/a.md": "some words\n"}).memory
-	narrowed := guest("", "acct:42", "")
-	narrowed.Scope = as("", "public").Scope
-	narrowed.Fixed.Operations = []string{"get", "note"}
-	wide := narrowed
-	wide.Scope = api.Scope{}
-	for name, c := range map[string]struct {
-		by          api.Caller
-		has, hasNot string
-	}{
-		"the owner":           {owner, "search note todo forget compact status operations events", ""},
-		"a subject":           {as("acct:42", "private"), "search note todo forget restore", "compact undo check links events rebuild"},
-		"a public context":    {as("owner", "public"), "search note session item_put", "todo remember forget edit compact undo item_delete"},
-		"nobody":              {as("", "private"), "search get", "note todo remember"},
-		"a fixed scope":       {guest("", "acct:42", ""), "search note todo edit forget resolve status operations", "remember wipe_subject check links events"},
-		"some operations":     {wide, "get note operations", "search status complete"},
-		"narrowed to nothing": {narrowed, "get operations", "search note"},
-	} {
-		a, err := do[api.OperationsAnswer](t, m, c.by, api.OperationsRequest{})
-		if err != nil || !a.Enabled {
-			t.Fatal(a, err)
-		}
-		for _, op := range strings.Fields(c.has + " " + c.hasNot) {
-			if has := slices.Contains(a.Operations, op); has != slices.Contains(strings.Fields(c.has), op) {
-				t.Errorf("%s: %s is listed: %t", name, op, has)
-			}
-		}
-	}
-}
-
 // noTools lists the operations without a tool, besides those that are not for models.
 var noTools = []string{"complete", "files", "item_visibility", "resolve", "sync", "todo_add"}
 
