@@ -13,10 +13,18 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// A VersionMerge is the merge of two versions of a file, entry by entry. The
-// merge keeps the additions of both versions and applies changes, moves and
-// removals that only one version made to their common base. An entry that both
-// versions changed differently is a conflict.
+// A VersionMerge is the merge of two versions of a file, entry by entry:
+//
+//   - What one version added stays, at its place and in its section. Equal
+//     additions of both become one. Additions at one place are in the order of
+//     their times.
+//   - What one version changed, moved or removed is changed, moved or removed.
+//   - A box that one version ticked is ticked.
+//   - What both versions changed differently is a conflict, and so is what one
+//     version removed and the other one ticked, or changed under the same id.
+//   - Generated values of the frontmatter are computed again.
+//   - Lines that no version changed keep their bytes.
+//   - No entry gets more readers than in a version with its text.
 type VersionMerge struct {
 	// Conflicts lists the pieces that both versions changed differently.
 	Conflicts []VersionConflict
@@ -29,12 +37,10 @@ type VersionMerge struct {
 	// from our version.
 	Added, Changed, Removed int
 
-	layout    *Layout
-	path      string
-	sources   [3][]byte   // base, ours, theirs
-	versions  [3]*version // likewise, without byte order marks
-	parts     []mergePart // of the merged text, in order
-	generated bool        // the summary of both versions is generated
+	layout   *Layout
+	path     string
+	sources  [3][]byte   // base, ours, theirs
+	versions [3]*version // likewise, without byte order marks
 }
 
 // A VersionConflict is a piece that both versions changed: its text in each
@@ -50,13 +56,6 @@ const (
 	KeepTheirs
 	KeepBoth
 	KeepMarked // both, between conflict markers
-)
-
-// Conflict markers, at the start of a line, as written by git and diff3.
-const (
-	markOurs   = "<<<<<<< ours"
-	markMiddle = "======="
-	markTheirs = ">>>>>>> theirs"
 )
 
 // ErrWhole reports that two versions of a file cannot be merged by entries.
@@ -79,20 +78,24 @@ type version struct {
 
 // A piece is a key of the frontmatter, a heading, an entry, or text between them.
 type piece struct {
-	raw    string // its lines
-	above  string // blank lines above it
-	key    string // key of the frontmatter or given id, or else the text with open boxes
-	front  string // key of the frontmatter
-	index  int    // in its version
-	level  int    // of a heading, else 0
-	entry  int    // index in Document.Entries, -1 for none
-	item   bool
-	time   time.Time
-	parent *piece // with the heading above it
-	prev   *piece
+	raw, above string // its lines, and the blank lines above it
+	text, open string // the lines with LF endings, and with open boxes
+	key        string // key of the frontmatter or given id, or else the text with open boxes
+	name       string // the key, with that of the section unless it is unique
+	front      string // key of the frontmatter
+	index      int    // in its version
+	level      int    // of a heading, else textLevel
+	entry      int    // index in Document.Entries, -1 for none
+	item       bool
+	time       time.Time // of a heading: that of the first entry below it
+	parent     *piece    // with the heading above it
+	prev       *piece
 }
 
-// A merged is a piece in the versions that contain it.
+// textLevel is the level of text, which is deeper than those of headings.
+const textLevel = 7
+
+// A merged is a piece of the merged text.
 type merged struct {
 	in   [3]*piece // by version, nil if missing
 	raw  string    // merged lines
@@ -102,35 +105,9 @@ type merged struct {
 // piece returns the piece in our version or else in theirs.
 func (n *merged) piece() *piece { return cmp.Or(n.in[ourVersion], n.in[theirVersion]) }
 
-// text returns the lines in a version, empty if the version lacks the piece.
-func (n *merged) text(version int) string {
-	if n.in[version] == nil {
-		return ""
-	}
-	return lineFeeds(n.in[version].raw)
-}
-
-// added reports whether only one version has the piece.
-func (n *merged) added(version int) bool {
+// only reports whether only one version has the piece.
+func (n *merged) only(version int) bool {
 	return n.in[version] != nil && n.in[(version+1)%3] == nil && n.in[(version+2)%3] == nil
-}
-
-// name returns the id of a piece, or its text with its section.
-func (n *merged) name() string {
-	p := n.piece()
-	name := p.key
-	for up := p.parent; up != nil && !strings.Contains(p.key, "\x00"); up = up.parent {
-		name += "\x00" + lineFeeds(up.raw)
-	}
-	return name
-}
-
-// A mergePart is a piece of the merged text, or a conflict: the different pieces of
-// both versions at one place.
-type mergePart struct {
-	sides    [KeepMarked][]*merged // pieces by the versions that are kept
-	conflict bool
-	base     string // text of a conflict in the base
 }
 
 // MergeVersions merges two versions of the file at path. A nil base means that
@@ -143,22 +120,44 @@ func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionM
 		m.Whole = m.Whole || m.versions[i].doc.Unsound && (i > 0 || base != nil)
 	}
 	if !m.Whole {
-		m.generated = m.versions[ourVersion].doc.HasGeneratedSummary() && m.versions[theirVersion].doc.HasGeneratedSummary()
-		m.mergePieces()
+		m.count()
 		_, err := m.Text(KeepOurs)
 		m.Whole = err != nil
 	}
 	if m.Whole {
-		m.Conflicts = []VersionConflict{{string(base), string(ours), string(theirs)}}
+		m.Conflicts, m.Additions = []VersionConflict{{string(base), string(ours), string(theirs)}}, false
 	}
-	m.Additions = m.Additions && len(m.Conflicts) == 0
 	return m
+}
+
+// count sets the results of the merge. It counts entries, headings and other pieces below
+// the frontmatter.
+func (m *VersionMerge) count() {
+	p := m.mergePieces(KeepOurs)
+	m.Conflicts, m.Additions = p.conflicts, p.additions && len(p.conflicts) == 0
+	for _, q := range m.versions[ourVersion].pieces {
+		if q.front == "" {
+			m.Removed++
+		}
+	}
+	for _, n := range p.list {
+		switch ours := n.in[ourVersion]; {
+		case n.piece().front != "":
+		case ours == nil:
+			m.Added++
+		default:
+			m.Removed--
+			if lineFeeds(n.raw) != ours.text {
+				m.Changed++
+			}
+		}
+	}
 }
 
 // splitVersion parses a version and splits it into pieces.
 func (l *Layout) splitVersion(path string, src []byte) *version {
 	d := l.Parse(path, src[bomLen(src):], Meta{})
-	v := &version{doc: d}
+	v, plain := &version{doc: d}, piece{level: textLevel, entry: -1}
 	owner := make([]*piece, d.lines.count()+2) // by line
 	cover := func(from, to int, p piece) {
 		for line := from; line <= to; line++ {
@@ -167,11 +166,13 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 	}
 	for _, f := range d.Front.Fields {
 		if f.Span.End > 0 {
-			cover(d.lines.at(f.Span.Start), d.lines.at(f.Span.End-1), piece{key: "key\x00" + f.Key, front: f.Key, entry: -1})
+			p := plain
+			p.key, p.front = "key\x00"+f.Key, f.Key
+			cover(d.lines.at(f.Span.Start), d.lines.at(f.Span.End-1), p)
 		}
 	}
 	for _, o := range d.outline(false) {
-		p := piece{level: o.level, entry: o.entry}
+		p := piece{level: cmp.Or(o.level, textLevel), entry: o.entry}
 		if o.entry >= 0 {
 			e := &d.Entries[o.entry]
 			p.item, p.time = e.Block == Item, e.Time
@@ -182,40 +183,54 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		cover(o.from, o.to, p)
 	}
 	for _, s := range d.Hidden {
-		cover(d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)), piece{entry: -1})
+		cover(d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)), plain)
 	}
 	raw := func(from, to int) string {
 		s := d.lines.span(from, to)
 		return string(d.Source[s.Start:s.End])
 	}
-	var last *piece
-	var headings []*piece
-	end := 0 // last line of a piece
+	var heading *piece // the last one
+	end := 0           // last line of a piece
 	for line := 1; line <= d.lines.count(); line++ {
-		p := owner[line]
-		done := p != nil && p.raw != ""
-		if d.blankLine(line) && (p == nil || done) {
+		p, from := owner[line], line
+		switch {
+		case p != nil && p.raw == "":
+			for owner[line+1] == p {
+				line++
+			}
+			for line > from && d.blankLine(line) {
+				line--
+			}
+		case d.blankLine(line):
 			continue
+		default: // text, or the second part of a divided piece
+			p = new(plain)
 		}
-		above := raw(end+1, line-1)
-		for end = line; p != nil && owner[end+1] == p; end++ {
+		p.raw, p.above, p.index = raw(from, line), raw(end+1, from-1), len(v.pieces)
+		end = line
+		if !strings.HasSuffix(p.raw, "\n") && !strings.HasSuffix(p.raw, "\r") {
+			p.raw += string(d.LineEnding()) // of the last line
 		}
-		for ; end > line && d.blankLine(end); end-- {
+		p.text = lineFeeds(p.raw)
+		p.open = openBoxes(p.text)
+		for p.parent = heading; p.parent != nil && p.parent.level >= p.level; {
+			p.parent = p.parent.parent
 		}
-		if p == nil || done {
-			p = &piece{entry: -1} // a second part of a divided piece is plain text
+		p.name = p.key
+		if p.key == "" {
+			p.key, p.name = p.open, p.open
+			if p.parent != nil {
+				p.name += "\x00" + p.parent.name
+			}
 		}
-		p.raw, p.above, p.index, p.prev = raw(line, end), above, len(v.pieces), last
-		p.key = cmp.Or(p.key, openBoxes(lineFeeds(p.raw)))
-		line, last = end, p
-		for p.level > 0 && len(headings) > 0 && headings[len(headings)-1].level >= p.level {
-			headings = headings[:len(headings)-1]
+		if p.level < textLevel {
+			heading = p
 		}
-		if len(headings) > 0 {
-			p.parent = headings[len(headings)-1]
+		for up := p.parent; up != nil && up.time.IsZero(); up = up.parent {
+			up.time = p.time
 		}
-		if p.level > 0 {
-			headings = append(headings, p)
+		if p.index > 0 {
+			p.prev = v.pieces[p.index-1]
 		}
 		v.pieces = append(v.pieces, p)
 	}
@@ -224,9 +239,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 }
 
 // lineFeeds returns lines with LF endings, without the last one.
-func lineFeeds(raw string) string {
-	return strings.TrimSuffix(unixLines(raw), "\n")
-}
+func lineFeeds(raw string) string { return strings.TrimSuffix(unixLines(raw), "\n") }
 
 // boxRE matches the box of a task at the start of a line.
 var boxRE = lazyregexp.New(`((?:^|[\r\n])[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
@@ -245,12 +258,22 @@ func mergeBoxes(ours, theirs string) string {
 	return string(out)
 }
 
-// mergePieces aligns the pieces of the versions and sets those of the merged text.
+// A mergePass merges the pieces of versions with one treatment of conflicts.
+type mergePass struct {
+	*VersionMerge
+	keep      Keep
+	list      []*merged // the merged text
+	conflicts []VersionConflict
+	additions bool // all pieces of the base stay, apart from the frontmatter
+}
+
+// mergePieces aligns the pieces of the versions and merges them.
 //
 // A piece of the base stays if both versions contain it, apart from ticks. All pieces
 // that a version added stay. A changed piece is one removed and one added. Where both
 // versions changed a piece, the pieces of both are a conflict.
-func (m *VersionMerge) mergePieces() {
+func (m *VersionMerge) mergePieces(keep Keep) *mergePass {
+	p := &mergePass{VersionMerge: m, keep: keep, additions: true}
 	var of [3][]*merged
 	var keys [3][]string
 	for version, v := range m.versions {
@@ -262,106 +285,109 @@ func (m *VersionMerge) mergePieces() {
 	}
 	aligned := diff.Align3(keys[baseVersion], keys[ourVersion], keys[theirVersion])
 	for i, n := range of[baseVersion] {
-		for version, j := range map[int]int{ourVersion: aligned.Ours[i], theirVersion: aligned.Theirs[i]} {
+		base := n.in[baseVersion]
+		for version, j := range [...]int{i, aligned.Ours[i], aligned.Theirs[i]} {
 			if j >= 0 {
-				n.in[version], of[version][j] = of[version][j].in[version], n
+				n.in[version], of[version][j] = m.versions[version].pieces[j], n
 			}
+			p.additions = p.additions && (base.front != "" || j >= 0 && n.in[version].open == base.open)
 		}
 	}
 	for _, r := range aligned.Regions {
 		if base := of[baseVersion][r.Base.From:r.Base.To]; r.Stable {
-			m.parts = append(m.parts, m.mergeNode(base[0]))
+			p.list = append(p.list, p.mergeNode(base[0])...)
 		} else {
-			m.parts = append(m.parts, m.mergeRegion(r.Base.From, base, of[ourVersion][r.Ours.From:r.Ours.To],
+			p.list = append(p.list, p.mergeRegion(r.Base.From, base, of[ourVersion][r.Ours.From:r.Ours.To],
 				of[theirVersion][r.Theirs.From:r.Theirs.To])...)
 		}
 	}
-	m.foldCopies()
-	for _, p := range m.parts {
-		if p.conflict {
-			m.Conflicts = append(m.Conflicts, VersionConflict{p.base, textOf(p.sides[KeepOurs], ourVersion),
-				textOf(p.sides[KeepTheirs], theirVersion)})
-		}
-	}
-	m.count(of)
+	p.foldCopies()
+	return p
 }
 
-// count counts the entries, headings and other pieces below the frontmatter in which the
-// merged text differs from our version, and sets Additions.
-func (m *VersionMerge) count(of [3][]*merged) {
-	for _, n := range of[ourVersion] {
-		if n.piece().front == "" {
-			m.Removed++
-		}
-	}
-	for _, r := range m.render(KeepOurs) {
-		switch n := r.node; {
-		case n.piece().front != "":
-		case n.in[ourVersion] == nil:
-			m.Added++
-		default:
-			m.Removed--
-			if lineFeeds(n.raw) != n.text(ourVersion) {
-				m.Changed++
-			}
-		}
-	}
-	m.Additions = !slices.ContainsFunc(of[baseVersion], func(n *merged) bool {
-		return n.in[baseVersion].front == "" && (n.in[ourVersion] == nil || n.in[theirVersion] == nil ||
-			openBoxes(lineFeeds(n.raw)) != openBoxes(n.text(baseVersion)))
-	})
-}
-
-// mergeNode returns the part with a piece that both versions contain.
-func (m *VersionMerge) mergeNode(n *merged) mergePart {
-	base, ours, theirs := n.text(baseVersion), n.text(ourVersion), n.text(theirVersion)
-	front := n.piece().front
+// mergeNode returns the pieces that stay of a piece of either version.
+func (p *mergePass) mergeNode(n *merged) []*merged {
+	base, ours, theirs := n.in[baseVersion], n.in[ourVersion], n.in[theirVersion]
 	switch {
-	case openBoxes(ours) == openBoxes(theirs):
-		n.raw = mergeBoxes(n.in[ourVersion].raw, n.in[theirVersion].raw)
-	case theirs == base, m.prefers(front, ours, theirs):
-		n.raw = n.in[ourVersion].raw
-	case ours == base, m.prefers(front, theirs, ours):
-		n.raw = n.in[theirVersion].raw
+	case ours == nil && base == nil, theirs == nil && base == nil:
+	case ours == nil:
+		return p.conflict(base.text, nil, []*merged{n}, []*merged{n})
+	case theirs == nil:
+		return p.conflict(base.text, []*merged{n}, nil, []*merged{n})
+	case ours.open == theirs.open:
+		n.raw = mergeBoxes(ours.raw, theirs.raw)
+	case base != nil && theirs.text == base.text, p.prefers(ours, theirs):
+		n.raw = ours.raw
+	case base != nil && ours.text == base.text, p.prefers(theirs, ours):
+		n.raw = theirs.raw
 	default:
-		x, y := *n, *n
-		x.raw, x.in[theirVersion] = n.in[ourVersion].raw, nil
-		y.raw, y.in[ourVersion] = n.in[theirVersion].raw, nil
-		return mergePart{base: base, conflict: true, sides: [KeepMarked][]*merged{{&x}, {&y}, {&x, &y}}}
+		x, y, text := *n, *n, ""
+		x.raw, x.in[theirVersion], y.raw, y.in[ourVersion] = ours.raw, nil, theirs.raw, nil
+		if base != nil {
+			text = base.text
+		}
+		return p.conflict(text, []*merged{&x}, []*merged{&y}, []*merged{&x, &y})
 	}
-	return plainPart(n)
+	return []*merged{n}
 }
-
-func plainPart(n *merged) mergePart { return mergePart{sides: [KeepMarked][]*merged{{n}, {n}, {n}}} }
 
 // prefers reports whether the line of a key of the frontmatter that both versions changed
 // wins over another one: the later time of the last change, the earlier one of the
 // creation, or a value that is computed again.
-func (m *VersionMerge) prefers(key, line, other string) bool {
-	switch key {
+func (m *VersionMerge) prefers(line, other *piece) bool {
+	switch line.front {
 	case "updated_at":
-		return line > other
+		return line.text > other.text
 	case "created_at":
-		return line < other
+		return line.text < other.text
 	}
-	return key == "tasks" || key == "follow_ups" || key == "summary" && m.generated
+	return line.front == "tasks" || line.front == "follow_ups" || line.front == "summary" &&
+		m.versions[ourVersion].doc.HasGeneratedSummary() && m.versions[theirVersion].doc.HasGeneratedSummary()
 }
 
-// textOf returns the text of pieces in a version.
-func textOf(nodes []*merged, version int) string {
-	texts := make([]string, len(nodes))
-	for i, n := range nodes {
-		texts[i] = n.text(version)
+// conflict records a conflict and returns the pieces that stay of it. Between markers
+// they are one piece.
+func (p *mergePass) conflict(base string, ours, theirs, both []*merged) []*merged {
+	p.conflicts = append(p.conflicts, VersionConflict{base, lineFeeds(blockOf(ours)), lineFeeds(blockOf(theirs))})
+	switch p.keep {
+	case KeepTheirs:
+		return theirs
+	case KeepBoth:
+		return both
+	case KeepMarked:
+		marked := MarkVersions([]byte(blockOf(ours)), []byte(blockOf(theirs)))
+		return []*merged{{in: slices.Concat(ours, theirs)[0].in, raw: string(marked)}}
 	}
-	return strings.Join(texts, "\n")
+	return ours
 }
 
-// mergeRegion merges a region that at least one version changed and that begins at a piece
-// of the base. None of its pieces are in all three versions.
-func (m *VersionMerge) mergeRegion(from int, base, ours, theirs []*merged) []mergePart {
-	clash := false // one version removed a piece that the other one ticked
-	kept := func(version int, in []*merged) (list []*merged) {
-		slot := from
+// blockOf returns the lines of pieces, with the blank lines between them.
+func blockOf(nodes []*merged) string {
+	var text []string
+	for _, n := range nodes {
+		text = append(text, n.piece().above, n.raw)
+	}
+	return strings.Join(text[min(len(text), 1):], "")
+}
+
+// MarkVersions returns both versions of a text between conflict markers, as git and diff3
+// write them. A file with markers is private.
+func MarkVersions(ours, theirs []byte) (out []byte) {
+	for _, part := range [][]byte{[]byte("<<<<<<< ours"), ours, []byte("======="), theirs, []byte(">>>>>>> theirs")} {
+		out = append(out, part...)
+		if len(out) > 0 && out[len(out)-1] != '\n' {
+			out = append(out, '\n')
+		}
+	}
+	return out
+}
+
+// mergeRegion merges a region that at least one version changed. None of its pieces are in
+// all three versions. Equal pieces of both versions become one, and between these both
+// versions may have changed the same pieces of the base.
+func (p *mergePass) mergeRegion(slot int, base, ours, theirs []*merged) (list []*merged) {
+	kept := func(version int, in []*merged) (list []*merged, names []string) {
+		slot := slot
 		for _, n := range in {
 			n.raw = n.in[version].raw
 			old := n.in[baseVersion]
@@ -369,132 +395,88 @@ func (m *VersionMerge) mergeRegion(from int, base, ours, theirs []*merged) []mer
 				slot = old.index + 1
 			}
 			n.slot = slot
-			ticked := old != nil && n.text(version) != n.text(baseVersion)
-			clash = clash || ticked
-			if ticked || old == nil {
-				list = append(list, n)
+			if old == nil || old.text != n.in[version].text {
+				list, names = append(list, n), append(names, n.in[version].name)
 			}
 		}
-		return list
+		return list, names
 	}
-	list := m.mergeRuns(kept(ourVersion, ours), kept(theirVersion, theirs))
-	var all []*merged
-	for _, p := range list {
-		all = append(all, p.sides[KeepBoth]...)
-	}
-	adds := func(version int) bool {
-		return slices.ContainsFunc(all, func(n *merged) bool { return n.added(version) })
-	}
-	bothRemoved := slices.ContainsFunc(base, func(n *merged) bool { return n.added(baseVersion) })
-	if !clash && !(bothRemoved && adds(ourVersion) && adds(theirVersion)) {
-		return list
-	}
-	return []mergePart{{base: textOf(base, baseVersion), conflict: true, sides: [KeepMarked][]*merged{ours, theirs, all}}}
-}
-
-// mergeRuns merges two lists of pieces that were written at the same place. Equal
-// pieces become one.
-func (m *VersionMerge) mergeRuns(x, y []*merged) (list []mergePart) {
-	names := func(list []*merged) (names []string) {
-		for _, n := range list {
-			names = append(names, n.name())
+	x, xNames := kept(ourVersion, ours)
+	y, yNames := kept(theirVersion, theirs)
+	var removed []string // by both
+	for _, n := range base {
+		if n.only(baseVersion) {
+			removed = append(removed, n.in[baseVersion].text)
 		}
-		return names
+	}
+	addRun := func(x, y []*merged) {
+		both := mergeSegments(x, y)
+		if len(removed) > 0 && len(x) > 0 && len(y) > 0 {
+			list = append(list, p.conflict(strings.Join(removed, "\n"), x, y, both)...)
+			return
+		}
+		for _, n := range both {
+			list = append(list, p.mergeNode(n)...)
+		}
 	}
 	i, j := 0, 0
-	for k, l := range diff.Align(names(x), names(y)) {
-		if l < 0 {
-			continue
+	for k, l := range diff.Align(xNames, yNames) {
+		if l >= 0 {
+			addRun(x[i:k], y[j:l])
+			x[k].in[theirVersion] = y[l].in[theirVersion]
+			list = append(list, p.mergeNode(x[k])...)
+			i, j = k+1, l+1
 		}
-		list = append(list, mergeSegments(x[i:k], y[j:l])...)
-		x[k].in[theirVersion] = y[l].in[theirVersion]
-		list = append(list, m.mergeNode(x[k]))
-		i, j = k+1, l+1
 	}
-	return append(list, mergeSegments(x[i:], y[j:])...)
+	addRun(x[i:], y[j:])
+	return list
 }
 
 // mergeSegments merges two lists without equal pieces. Text that belongs to the
 // section above comes first, then the sections, deeper ones first, so that each
 // piece stays in its section. Sections of one level are in the order of their
 // times, or else of their places in the base; of equal ones, ours come first.
-func mergeSegments(x, y []*merged) (list []mergePart) {
-	for len(x)+len(y) > 0 {
-		from := &x
-		if len(x) == 0 || len(y) > 0 && comesFirst(y, x) {
+func mergeSegments(x, y []*merged) (list []*merged) {
+	for len(x) > 0 && len(y) > 0 {
+		from, a, b := &x, x[0].piece(), y[0].piece()
+		order := cmp.Compare(b.level, a.level)
+		if order == 0 && !a.time.IsZero() && !b.time.IsZero() {
+			order = a.time.Compare(b.time)
+		}
+		if cmp.Or(order, cmp.Compare(x[0].slot, y[0].slot)) > 0 {
 			from = &y
 		}
 		n := 1
-		for n < len(*from) && (*from)[0].piece().level > 0 && (*from)[n].piece().level == 0 {
+		for n < len(*from) && (*from)[0].piece().level < textLevel && (*from)[n].piece().level == textLevel {
 			n++
 		}
-		for _, node := range (*from)[:n] {
-			list = append(list, plainPart(node))
-		}
-		*from = (*from)[n:]
+		list, *from = append(list, (*from)[:n]...), (*from)[n:]
 	}
-	return list
-}
-
-// comesFirst reports whether the first section or piece of y comes before that of x.
-func comesFirst(y, x []*merged) bool {
-	depth := func(list []*merged) int { return cmp.Or(list[0].piece().level, 7) }
-	ours, theirs := firstTime(x), firstTime(y)
-	switch {
-	case depth(x) != depth(y):
-		return depth(y) > depth(x)
-	case ours.IsZero() || theirs.IsZero() || ours.Equal(theirs):
-		return y[0].slot < x[0].slot
-	}
-	return theirs.Before(ours)
-}
-
-// firstTime returns the first time in the section or piece at the start of a list, zero
-// if there is none.
-func firstTime(list []*merged) time.Time {
-	for i, n := range list {
-		p := n.piece()
-		if !p.time.IsZero() || i > 0 && p.level > 0 || list[0].piece().level == 0 {
-			return p.time
-		}
-	}
-	return time.Time{}
+	return slices.Concat(list, x, y)
 }
 
 // foldCopies removes their new entries that our version added at another place of the
 // same section.
-func (m *VersionMerge) foldCopies() {
-	isNew := func(p mergePart, version int) bool {
-		n := p.sides[0]
-		return !p.conflict && n[0].added(version) && n[0].piece().entry >= 0 && n[0].piece().level == 0
+func (p *mergePass) foldCopies() {
+	isNew := func(n *merged, version int) bool {
+		return n.only(version) && n.in[version].entry >= 0 && n.in[version].level == textLevel
 	}
-	ours := map[string][]*merged{}
-	for _, p := range m.parts {
-		if isNew(p, ourVersion) {
-			n := p.sides[0][0]
-			ours[n.name()] = append(ours[n.name()], n)
+	ours := map[[2]string][]*merged{}
+	name := func(n *merged) [2]string { return [2]string{n.piece().name, openBoxes(lineFeeds(n.raw))} }
+	for _, n := range p.list {
+		if isNew(n, ourVersion) {
+			ours[name(n)] = append(ours[name(n)], n)
 		}
 	}
-	m.parts = slices.DeleteFunc(m.parts, func(p mergePart) bool {
-		if !isNew(p, theirVersion) {
+	p.list = slices.DeleteFunc(p.list, func(n *merged) bool {
+		if !isNew(n, theirVersion) || len(ours[name(n)]) == 0 {
 			return false
 		}
-		n := p.sides[0][0]
-		name := n.name()
-		same := ours[name]
-		if len(same) == 0 || openBoxes(same[0].text(ourVersion)) != openBoxes(n.text(theirVersion)) {
-			return false
-		}
-		ours[name] = same[1:]
-		same[0].in[theirVersion], same[0].raw = n.in[theirVersion], mergeBoxes(same[0].raw, n.raw)
+		same := ours[name(n)][0]
+		ours[name(n)] = ours[name(n)][1:]
+		same.in[theirVersion], same.raw = n.in[theirVersion], mergeBoxes(same.raw, n.raw)
 		return true
 	})
-}
-
-// A renderedPiece is a piece of the merged text, or a conflict marker.
-type renderedPiece struct {
-	node   *merged
-	marker string
 }
 
 // Text returns the merged text. Every piece of it has the same section and no
@@ -513,7 +495,7 @@ func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 	case m.Whole:
 		return nil, ErrWhole
 	}
-	list := m.render(keep)
+	list := m.mergePieces(keep).list
 	out, err := m.join(list), error(nil)
 	switch {
 	case keep == KeepMarked && len(m.Conflicts) > 0:
@@ -531,82 +513,29 @@ func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 	return slices.Concat(ours[:bomLen(ours)], out), nil
 }
 
-// MarkVersions returns both versions of a file between conflict markers. The file is
-// private until the markers are removed.
-func MarkVersions(ours, theirs []byte) []byte {
-	out := []byte(markOurs + "\n")
-	for _, part := range [][]byte{ours, []byte(markMiddle), theirs, []byte(markTheirs)} {
-		out = append(out, part...)
-		if len(out) > 0 && out[len(out)-1] != '\n' {
-			out = append(out, '\n')
-		}
-	}
-	return out
-}
-
-// render returns the pieces of a merged text in order.
-func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
-	add := func(nodes []*merged) {
-		for _, n := range nodes {
-			list = append(list, renderedPiece{node: n})
-		}
-	}
-	for _, p := range m.parts {
-		if !p.conflict || keep != KeepMarked {
-			add(p.sides[min(keep, KeepBoth)])
-			continue
-		}
-		list = append(list, renderedPiece{marker: markOurs})
-		add(p.sides[KeepOurs])
-		list = append(list, renderedPiece{marker: markMiddle})
-		add(p.sides[KeepTheirs])
-		list = append(list, renderedPiece{marker: markTheirs})
-	}
-	return list
-}
-
 // join writes the pieces with blank lines between them. A line has the ending that all
 // lines of our version have, or else the one that it has in its own version.
-func (m *VersionMerge) join(list []renderedPiece) (out []byte) {
+func (m *VersionMerge) join(list []*merged) (out []byte) {
 	ours := m.versions[ourVersion]
 	common, newline := commonEnding(ours.doc.Source), string(ours.doc.LineEnding())
-	endLine := func() {
-		if len(out) > 0 && len(trimEnding(out)) == len(out) {
-			out = append(out, newline...) // the last line of a version may have no ending
-		}
-	}
 	write := func(raw string) {
 		if common != "" {
 			raw = strings.ReplaceAll(unixLines(raw), "\n", common)
-		}
-		if raw != "" {
-			endLine()
 		}
 		if strings.HasPrefix(raw, "\n") && bytes.HasSuffix(out, []byte("\r")) {
 			raw = "\r" + raw[1:] // CR LF would be the ending of one line
 		}
 		out = append(out, raw...)
 	}
-	for i, r := range list {
-		switch {
-		case r.marker == markOurs && list[i+1].node != nil && list[i+1].node.piece().above != "":
-			write(newline + r.marker + newline)
-		case r.marker != "":
-			write(r.marker + newline)
-		case i > 0 && list[i-1].marker != "" && list[i-1].marker != markTheirs:
-			write(r.node.raw)
-		default:
-			var above *merged
-			if i > 0 {
-				above = list[i-1].node
-			}
-			write(r.node.gap(above, newline))
-			write(r.node.raw)
-		}
+	var above *merged
+	for _, n := range list {
+		write(n.gap(above, newline))
+		write(n.raw)
+		above = n
 	}
 	write(ours.tail)
-	if source := ours.doc.Source; len(trimEnding(source)) < len(source) {
-		endLine()
+	if source := ours.doc.Source; len(source) > 0 && len(trimEnding(source)) == len(source) {
+		return trimEnding(out)
 	}
 	return out
 }
@@ -631,65 +560,46 @@ func (n *merged) gap(above *merged, newline string) string {
 	return ""
 }
 
-// check reports whether a text parses to the intended pieces, each in its section
-// and without new readers.
-func (m *VersionMerge) check(out []byte, list []renderedPiece) bool {
+// check reports whether a text parses to the intended pieces, each below the same heading
+// as in a version, apart from headings that the other one added, and without readers that
+// it lacks in a version with the same text.
+func (m *VersionMerge) check(out []byte, list []*merged) bool {
 	next := m.layout.splitVersion(m.path, out)
-	if next.doc.Unsound || !slices.EqualFunc(next.pieces, list,
-		func(p *piece, r renderedPiece) bool { return lineFeeds(r.node.raw) == lineFeeds(p.raw) }) {
+	if next.doc.Unsound ||
+		!slices.EqualFunc(next.pieces, list, func(p *piece, n *merged) bool { return lineFeeds(n.raw) == p.text }) {
 		return false
 	}
 	for i, p := range next.pieces {
-		if !sameSection(list, p) || !m.sameReaders(list[i].node, next.doc, p) {
+		inSection, to := false, next.readers(p)
+		for _, version := range []int{ourVersion, theirVersion} {
+			was := list[i].in[version]
+			if was == nil {
+				continue
+			}
+			var heading *piece
+			for up := p.parent; up != nil && heading == nil; up = up.parent {
+				heading = list[up.index].in[version]
+			}
+			inSection = inSection || heading == was.parent
+			from := m.versions[version].readers(was)
+			if was.open == p.open && from != to && !narrowsReaders(from, to) {
+				return false
+			}
+		}
+		if !inSection {
 			return false
 		}
 	}
 	return true
 }
 
-// sameSection reports whether a piece of the merged text is below the same heading as in a
-// version, apart from headings that the other version added.
-func sameSection(list []renderedPiece, p *piece) bool {
-	return slices.ContainsFunc([]int{ourVersion, theirVersion}, func(version int) bool {
-		var heading *piece
-		for up := p.parent; up != nil && heading == nil; up = up.parent {
-			heading = list[up.index].node.in[version]
-		}
-		was := list[p.index].node.in[version]
-		return was != nil && heading == was.parent
-	})
-}
-
-// sameReaders reports whether a piece has no readers that it lacks in a version
-// that added it or changed its text or its readers, or else in the base. Pieces
-// that are not entries have the readers of the file.
-func (m *VersionMerge) sameReaders(n *merged, next *Document, p *piece) bool {
-	readers := func(d *Document, p *piece) Partition {
-		if p.entry < 0 {
-			return d.Own
-		}
-		return d.Entries[p.entry].Partition
+// readers returns the readers of a piece. Pieces that are not entries have those of the
+// file.
+func (v *version) readers(p *piece) Partition {
+	if p.entry < 0 {
+		return v.doc.Own
 	}
-	to, decided := readers(next, p), false
-	find := func(version int) (from Partition, text string, ok bool) {
-		q := n.in[version]
-		if q == nil || (q.entry < 0) != (p.entry < 0) {
-			return from, "", false
-		}
-		return readers(m.versions[version].doc, q), openBoxes(n.text(version)), true
-	}
-	before, base, known := find(baseVersion)
-	for _, version := range []int{ourVersion, theirVersion} {
-		from, text, ok := find(version)
-		if !ok || known && from == before && text == base {
-			continue
-		}
-		decided = true
-		if from != to && !narrowsReaders(from, to) {
-			return false
-		}
-	}
-	return decided || !known || before == to || narrowsReaders(before, to)
+	return v.doc.Entries[p.entry].Partition
 }
 
 // finish corrects the generated values of the frontmatter: the counters of tasks, and
@@ -704,10 +614,8 @@ func (m *VersionMerge) finish(out []byte) ([]byte, error) {
 			r.SetAttribute(i, "id", "")
 		}
 	}
-	if d.Front.Tasks != "" || d.Front.FollowUps != "" {
-		r.SetCounters()
-	}
-	if m.generated {
+	r.SetCounters()
+	if d.HasGeneratedSummary() {
 		r.SetField("summary", d.Titles())
 	}
 	return r.Apply(parse)
