@@ -65,6 +65,14 @@ func TestFormatYAMLLists(t *testing.T) {
 	}
 }
 
+// load loads a configuration from the text of a file.
+func load(t *testing.T, text string, flags Flags, environ ...string) (*Config, error) {
+	t.Helper()
+	flags.File = filepath.Join(t.TempDir(), "config.yaml")
+	testkit.Must(t, os.WriteFile(flags.File, []byte(text), 0o600))
+	return Load(flags, environ)
+}
+
 // keyDiff compares two configurations key by key. A nil list equals an empty
 // list.
 func keyDiff(a, b *Config) string {
@@ -128,13 +136,14 @@ func TestConfigErrors(t *testing.T) {
 		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: use https"},
 		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
 		{"a server with a path", "capture: {ntfy: {topic: a, server: 'https://ntfy.sh/a'}}\n", "", "capture.ntfy.server: remove the path from https://ntfy.sh/a"},
+		{"no directory of a project", "projects: [{name: x}]", "", "projects: dir is missing"},
+		{"no name of a project", "projects: [{dir: /x/1}]", "", `projects: "1" has no letter`},
+		{"no pattern of a project", "projects: [{dir: /x, path: 'a[b'}]", "", `projects: "a[b" is not a path pattern`},
 		{"unknown variable", "", "MEMWATCHD_JOURNAL_KEP=1d", "unknown variable MEMWATCHD_JOURNAL_KEP: did you mean MEMWATCHD_JOURNAL_KEEP?"},
 		{"bad variable", "", "MEMWATCHD_JOURNAL_KEEP=x", "MEMWATCHD_JOURNAL_KEEP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "config.yaml")
-			testkit.Must(t, os.WriteFile(file, []byte(test.yaml), 0o600))
-			_, err := Load(Flags{File: file}, []string{test.env})
+			_, err := load(t, test.yaml, Flags{}, test.env)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want one with %q", err, test.want)
 			}
@@ -145,14 +154,10 @@ func TestConfigErrors(t *testing.T) {
 // TestConfigPrecedence checks the precedence: flags, environment, file,
 // defaults.
 func TestConfigPrecedence(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "name: file\nmemory: {dir: /file, short_term_days: 3, users: one}\nwatch: {ignore: [a, b]}\n"
-	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
-	env := []string{"MEMWATCHD_NAME=env", "MEMWATCHD_MEMORY_SHORT_TERM_DAYS=5", "MEMWATCHD_WATCH_IGNORE=c, d", "PATH=x"}
-	c, err := Load(Flags{File: file, Dir: "/flag"}, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := load(t, text, Flags{Dir: "/flag"},
+		"MEMWATCHD_NAME=env", "MEMWATCHD_MEMORY_SHORT_TERM_DAYS=5", "MEMWATCHD_WATCH_IGNORE=c, d", "PATH=x")
+	testkit.Must(t, err)
 	got := []any{c.Name, c.Memory.Dir, c.Memory.ShortTermDays, c.Memory.Users, c.Watch.Ignore, c.Memory.Owner}
 	want := []any{"env", "/flag", 5, []string{"one"}, []string{"c", "d"}, "owner"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -163,20 +168,16 @@ func TestConfigPrecedence(t *testing.T) {
 // TestRelativePaths checks that relative paths in the file are relative to its
 // directory, and others to the working directory.
 func TestRelativePaths(t *testing.T) {
-	base, elsewhere := t.TempDir(), t.TempDir()
+	elsewhere := t.TempDir()
 	t.Chdir(elsewhere)
-	file := filepath.Join(base, "config.yaml")
 	text := `memory: {dir: mem, roots: [{name: v, path: ../v}]}
 state: {dir: state}
 ipc: {listeners: [{path: ./s}, {address: "127.0.0.1:1", subject: a, token_file: t}]}
 projects: [{name: p, dir: /p}, {name: q, dir: q}]
 `
-	testkit.Must(t, os.WriteFile(filepath.Join(base, "t"), []byte(strings.Repeat("x", 64)), 0o600))
-	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
-	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_INDEX_DIR=index"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := load(t, text, Flags{}, "MEMWATCHD_INDEX_DIR=index")
+	testkit.Must(t, err)
+	base := filepath.Dir(c.File)
 	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.State.Dir, c.Index.Dir, c.IPC.Listeners[0].Path,
 		c.IPC.Listeners[1].TokenFile, c.Projects[0].Dir, c.Projects[1].Dir}
 	want := []string{base + "/mem", filepath.Dir(base) + "/v", base + "/state", elsewhere + "/index", base + "/s",
@@ -218,13 +219,9 @@ func TestAliases(t *testing.T) {
 // TestRemovedKeys checks that a file and a variable with removed keys load with a warning
 // about each, beside the other keys, and that no removed key exists.
 func TestRemovedKeys(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "context: {untrusted: mark}\nwatch: {settle: 1s, ignore: [x]}\nshare: {host: x, weaviate: {prefix: P}}\nipc:\n  drain: [odd]\n"
-	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
-	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_IPC_MAX_REQUEST=9"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := load(t, text, Flags{}, "MEMWATCHD_IPC_MAX_REQUEST=9")
+	testkit.Must(t, err)
 	want := "context.untrusted has no effect: its default suits every memory; watch.settle has no effect: its default suits every memory; " +
 		"share.host has no effect: set memory.host; " +
 		"ipc.drain has no effect: its default suits every memory; " +

@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// TestModelConfig checks the accepted values of llm.endpoint and their
+// TestModelConfig checks the accepted values of the endpoints of services and their
 // normalized form.
 func TestModelConfig(t *testing.T) {
 	for endpoint, want := range map[string]string{
@@ -20,11 +20,9 @@ func TestModelConfig(t *testing.T) {
 		"http://localhost:1":         "http://localhost:1",
 		"https://api.example.org/v1": "https://api.example.org/v1",
 	} {
-		c := Default()
-		c.LLM.Endpoint, c.LLM.Model, c.LLM.Private = endpoint, "m", true
-		c.Embed.Endpoint, c.Embed.Model, c.Embed.Private = endpoint, "m", true
-		if err := c.Finish(); err != nil || c.LLM.Endpoint != want || c.Embed.Endpoint != want {
-			t.Errorf("%q becomes %q and %q, %v", endpoint, c.LLM.Endpoint, c.Embed.Endpoint, err)
+		c, err := load(t, "{llm: {endpoint: '"+endpoint+"', model: m, private: true}}", Flags{})
+		if err != nil || c.LLM.Endpoint != want {
+			t.Errorf("%q becomes %+v, %v", endpoint, c, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,11 +36,9 @@ func TestProject(t *testing.T) {
 	} {
 		testkit.Must(t, os.WriteFile(filepath.Join(home, path), []byte(text), 0o600))
 	}
-	c := Default()
-	c.Memory.Dir = filepath.Join(home, "memory")
 	text := "projects:\n- {dir: " + home + "/work, name: Day Job}\n- {dir: " + home + "/work/blog, path: 'notes/blog/**'}\n"
-	testkit.Must(t, c.ReadYAML("x.yaml", []byte(text)))
-	testkit.Must(t, c.Finish())
+	c, err := load(t, text, Flags{Dir: filepath.Join(home, "memory")})
+	testkit.Must(t, err)
 	for dir, want := range map[string]string{
 		"src/Shop": "shop", "src/Shop/web/cart": "shop", "src/c++ 练习": "c-练习", "src/123": "", "plain/below": "",
 		"memory/2026-02-04": "", "src/tree": "shop", "src/sub": "sub", "src/gone": "",
@@ -61,26 +58,12 @@ func TestProject(t *testing.T) {
 	if diff := cmp.Diff([]string{"blog"}, c.ProjectsOf("notes/blog/a.md")); diff != "" || c.ProjectsOf("notes/a.md") != nil {
 		t.Errorf("projects of a path: %s", diff)
 	}
-	c.Memory.Dir = filepath.Join(home, "around/memory")
-	if got := c.Project(filepath.Join(home, "around")); got != "" {
-		t.Errorf("the project of a repository around the memory is %q", got)
-	}
-	c.Memory.Dir = filepath.Join(home, "bare/main/web")
-	if got := c.Project(filepath.Join(home, "bare/main")); got != "" {
-		t.Errorf("the project of a worktree around the memory is %q", got)
-	}
-	c.Memory.Dir = filepath.Join(home, "far/from/memory")
-	if got := c.Project(filepath.Join(home, "far/from")); got != "" {
-		t.Errorf("the project of a distant worktree around the memory is %q", got)
-	}
-	for _, bad := range []string{"[{name: x}]", "[{dir: /x/1}]", "[{dir: /x, path: 'a[b'}]"} {
-		c := Default()
-		err := c.ReadYAML("x.yaml", []byte("projects: "+bad+"\n"))
-		if err == nil {
-			err = c.Finish()
-		}
-		if err == nil || !strings.Contains(err.Error(), "projects: ") {
-			t.Errorf("%s: %v", bad, err)
+	for memory, dir := range map[string]string{ // repositories and worktrees around the memory
+		"around/memory": "around", "bare/main/web": "bare/main", "far/from/memory": "far/from",
+	} {
+		c.Memory.Dir = filepath.Join(home, memory)
+		if got := c.Project(filepath.Join(home, dir)); got != "" {
+			t.Errorf("the project of %s around the memory is %q", dir, got)
 		}
 	}
 }
