@@ -278,14 +278,10 @@ func decodeRequest(r *http.Request, op *api.Operation, body []byte) (*api.Reques
 		return nil, api.Errorf(api.Invalid, "invalid query string")
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		p, err := op.Param(name)
-		if err != nil {
-			return nil, err
-		}
 		if len(query[name]) > 1 {
 			return nil, api.Errorf(api.Invalid, "duplicate field %q", name)
 		}
-		if err := req.Set(p, query.Get(name)); err != nil {
+		if err := req.SetNamed(name, query.Get(name)); err != nil {
 			return nil, err
 		}
 	}

@@ -161,13 +161,7 @@ func (l printTester) printAnswer(terminal, color bool) (text, aside string) {
 	}
 	for word := range strings.FieldsSeq(given) {
 		key, value, _ := strings.Cut(word, "=")
-		for _, param := range op.Params() {
-			if param.Name == key {
-				if err := req.Set(param, value); err != nil {
-					l.t.Fatal(err)
-				}
-			}
-		}
+		testkit.Must(l.t, req.SetNamed(key, value))
 	}
 	if err := json.Unmarshal(l.answer.Data, answer); err != nil {
 		l.t.Fatal(err)
