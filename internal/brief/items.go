@@ -43,54 +43,43 @@ func (s Style) Items(items []Item) Block {
 		)
 	})
 	var b Block
-	var groups []*itemGroup
-	most := 0 // items of a group
-	for _, item := range items {
-		line := "  " + keyText(item.Key) + " = " + valueText(item.Value)
+	lines, rounds := make([]string, len(items)), make([]int, len(items))
+	turns := make([]int, len(items)) // indexes of items, in the order in which they take space
+	for i, item := range items {
+		lines[i] = "  " + keyText(item.Key) + " = " + valueText(item.Value)
 		if item.Untrusted {
-			line += " " + Mark
+			lines[i] += " " + Mark
 		}
-		if n := len(groups); n == 0 || groups[n-1].namespace != item.Namespace {
-			groups = append(groups, &itemGroup{namespace: item.Namespace})
+		if i > 0 && items[i-1].Namespace == item.Namespace {
+			rounds[i] = rounds[i-1] + 1
 		}
-		g := groups[len(groups)-1]
-		g.lines = append(g.lines, line+"\n")
-		most = max(most, len(g.lines))
+		turns[i] = i
 	}
+	slices.SortStableFunc(turns, func(i, j int) int { return cmp.Compare(rounds[i], rounds[j]) })
 	chars := Chars(memory.FilteredHeader) + 1 // of the items that fit
-	for round := range most {
-		for _, g := range groups {
-			if round >= len(g.lines) {
-				continue
-			}
-			more := Chars(g.lines[round])
-			if g.shown == "" {
-				more += Chars(g.namespace) + 2
-			}
-			if b.Items == s.MaxItems || chars+more > s.MaxChars {
-				b.Omitted.Items++
-				continue
-			}
-			g.shown += g.lines[round]
-			chars += more
-			b.Items++
+	shown := map[string]string{}              // lines that fit, by namespace
+	for _, i := range turns {
+		more, namespace := Chars(lines[i])+1, items[i].Namespace
+		if shown[namespace] == "" {
+			more += Chars(namespace) + 2
 		}
+		if b.Items == s.MaxItems || chars+more > s.MaxChars {
+			b.Omitted.Items++
+			continue
+		}
+		shown[namespace] += lines[i] + "\n"
+		chars += more
+		b.Items++
 	}
 	if b.Items > 0 {
 		b.Text = memory.FilteredHeader + "\n"
 	}
-	for _, g := range groups {
-		if g.shown != "" {
-			b.Text += g.namespace + ":\n" + g.shown
+	for _, namespace := range order {
+		if shown[namespace] != "" {
+			b.Text += namespace + ":\n" + shown[namespace]
 		}
 	}
 	return b
-}
-
-type itemGroup struct {
-	namespace string
-	lines     []string
-	shown     string // the lines that fit
 }
 
 // keyText returns a key unchanged, or as a JSON string if the key could be

@@ -79,31 +79,25 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 
 // render returns a match within room code points, or "" if it does not fit.
 func (m *Match) render(room int, untrusted bool) string {
-	mark := ""
-	head := "- " + oneLine(m.Place(), untrusted)
+	head, mark := "- "+oneLine(m.Place(), untrusted), ""
+	note := func(format, text string) {
+		if text != "" {
+			head += fmt.Sprintf(format, oneLine(text, untrusted))
+		}
+	}
 	if !strings.Contains(m.Path, m.Day) {
-		head += " " + oneLine(m.Day, untrusted)
+		note(" %s", m.Day)
 	}
-	if m.ReplacedBy != "" {
-		head += " [replaced by " + oneLine(m.ReplacedBy, untrusted) + "]"
-	}
-	if m.Replaces != "" {
-		head += " [replaces " + oneLine(m.Replaces, untrusted) + "]"
-	}
-	if m.Unchecked != "" {
-		head += " " + uncheckedNote(m.Unchecked)
-	}
-	if m.Newer != "" {
-		head += " [" + oneLine(m.Newer, untrusted) + " is newer]"
-	}
+	note(" [replaced by %s]", m.ReplacedBy)
+	note(" [replaces %s]", m.Replaces)
+	note(" "+uncheckedNote("%s"), m.Unchecked)
+	note(" [%s is newer]", m.Newer)
 	if untrusted {
 		mark = Mark + " "
 		head += " " + Mark // applies to the section too, which is part of the entry
 	}
 	if n := len(m.Entry.Sections); n > 0 && m.Entry.Block != memory.EmptyHeading {
-		if section := oneLine(m.Entry.Sections[n-1], untrusted); section != "" {
-			head += " (" + section + ")"
-		}
+		note(" (%s)", joinWords(m.Entry.Sections[n-1]))
 	}
 	head += ": "
 	lines := textLines(m.Entry.Text)

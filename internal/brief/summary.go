@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -73,29 +74,17 @@ const maxFirstItem = 160
 // firstItem returns the first line of the first list item of a file, or of its
 // first entry if it has no list, and the author.
 func (s Style) firstItem(doc *memory.Document) (text string, author memory.Author) {
-	var first *memory.Entry
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if !e.Readable(s.View) || e.Block == memory.EmptyHeading {
-			continue
-		}
-		if first == nil {
-			first = e
-		}
-		if e.Block == memory.Item {
-			first = e
-			break
-		}
+	isShown := func(e memory.Entry) bool { return e.Readable(s.View) && e.Block != memory.EmptyHeading }
+	i := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return e.Block == memory.Item && isShown(e) })
+	if i < 0 {
+		i = slices.IndexFunc(doc.Entries, isShown)
 	}
-	if first == nil {
+	if i < 0 {
 		return "", author
 	}
-	lines := textLines(first.Text)
-	if len(lines) == 0 {
-		return "", author
-	}
-	text = joinWords(boxRE().ReplaceAllString(lines[0], ""))
-	return shortenLine(text, maxFirstItem), first.Author()
+	first := &doc.Entries[i]
+	lines := append(textLines(first.Text), "")
+	return shortenLine(joinWords(boxRE().ReplaceAllString(lines[0], "")), maxFirstItem), first.Author()
 }
 
 // shortenLine returns a line in at most most+2 code points.
