@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -58,41 +59,41 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// or by net/http. This deadline bounds that.
 		a.control.SetReadDeadline(time.Now().Add(h.limits.ReadBody))
 	}
-	if err := h.checkRequest(r); err != nil {
+	if err := h.answer(a, r, &op); err != nil {
+		h.logError(op, err)
 		a.sendError(err)
-		return
+	}
+}
+
+// answer answers a request, or returns the error to answer with. It stores the name for
+// the metrics in op.
+func (h *handler) answer(a *response, r *http.Request, op *string) error {
+	if err := h.checkRequest(r); err != nil {
+		return err
 	}
 	switch path := r.URL.EscapedPath(); { // a path has one spelling
 	case path == "/healthz" && r.Method == http.MethodGet:
 		h.answerHealth(a)
 	case path == "/metrics" && r.Method == http.MethodGet:
 		if h.endpoint.Fixed != nil {
-			a.sendError(api.Errorf(api.Forbidden, "a listener with a fixed scope serves no metrics"))
-			return
+			return api.Errorf(api.Forbidden, "a listener with a fixed scope serves no metrics")
 		}
-		a.code = "ok"
 		a.send(http.StatusOK, metricsType, h.formatMetrics())
 	case path == "/mcp":
-		op = "mcp"
-		if err := h.answerMCP(a, r); err != nil {
-			h.logError(op, err)
-			a.sendError(err)
-		}
+		*op = "mcp"
+		return h.answerMCP(a, r)
 	case strings.HasPrefix(path, "/v1/"):
 		found, err := api.LookUp(strings.TrimPrefix(path, "/v1/"))
 		if err != nil {
-			a.sendError(err)
-			return
+			return err
 		}
-		op = found.Name
-		if err := h.answerOperation(a, r, found); err != nil {
-			h.logError(op, err)
-			a.sendError(err)
-		}
+		*op = found.Name
+		return h.answerOperation(a, r, found)
 	default:
-		a.sendError(api.Errorf(api.NotFound, "path %s not found", path).
-			WithHint("use /v1/<name> for operations, or /mcp for tools"))
+		return api.Errorf(api.NotFound, "path %s not found", path).
+			WithHint("use /v1/<name> for operations, or /mcp for tools")
 	}
+	return nil
 }
 
 // checkRequest rejects requests that the owner's programs never send, and requests
@@ -132,7 +133,6 @@ func (h *handler) answerMCP(a *response, r *http.Request) error {
 		return err
 	}
 	done()
-	a.code = "ok"
 	if got.Status >= http.StatusBadRequest {
 		a.code = string(api.Invalid)
 	}
@@ -163,7 +163,6 @@ func (h *handler) recordPanic(op string, v any, stack []byte) {
 // answerHealth answers a health check of a supervisor with a status code and one
 // word.
 func (h *handler) answerHealth(a *response) {
-	a.code = "ok"
 	status, word := http.StatusOK, "ok\n"
 	if !h.backend.Status().Healthy {
 		status, word = http.StatusServiceUnavailable, "unhealthy\n"
@@ -209,7 +208,6 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 		return err
 	}
 	done()
-	a.code = "ok"
 	a.send(http.StatusOK, "application/json", body)
 	return nil
 }
@@ -315,7 +313,7 @@ type response struct {
 	control *http.ResponseController
 	write   time.Duration
 	sent    bool
-	code    string
+	code    string // ok, or the code of the error
 }
 
 func (a *response) sendError(err error) {
@@ -335,7 +333,7 @@ func (a *response) send(status int, mediaType string, body []byte) {
 	if a.sent {
 		return // a panic after the answer
 	}
-	a.sent = true
+	a.sent, a.code = true, cmp.Or(a.code, "ok")
 	a.control.SetWriteDeadline(time.Now().Add(a.write))
 	header := a.w.Header()
 	header.Set("Content-Type", mediaType)
