@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -34,21 +35,10 @@ func escapeHarmful(s string, lines bool) string {
 			fmt.Fprintf(&b, `\x%02x`, char[0])
 		case !hidden && (lines || r != '\n' && r != '\t'):
 			b.WriteString(char)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			if lines && strings.HasPrefix(s[i:], "\n") {
-				break // first half of a line ending
-			}
-			b.WriteString(`\r`)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
+		case lines && r == '\r' && strings.HasPrefix(s[i:], "\n"): // first half of a line ending
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
 		}
 	}
 	return b.String()
