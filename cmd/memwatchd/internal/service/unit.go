@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"embed"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -257,7 +256,6 @@ func (u unit) renderTemplate(program string, args, environment []string) (string
 		}
 	}
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"text":  escapeXML,
 		"split": func(pair string) []string { return strings.SplitN(pair, "=", 2) },
 		"quote": func(word string) string {
 			if strings.ContainsAny(word, " ';") {
@@ -272,10 +270,4 @@ func (u unit) renderTemplate(program string, args, environment []string) (string
 		Args, Environment  []string
 	}{u.name, program, filepath.Join(xdg.Home, "Library", "Logs", u.name+".log"), args, environment})
 	return b.String(), err
-}
-
-func escapeXML(text string) string {
-	var b strings.Builder
-	xml.EscapeText(&b, []byte(text)) // a strings.Builder accepts every write
-	return b.String()
 }
