@@ -63,7 +63,7 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 	if s.cover.weights == nil {
 		s.weighTerms()
 	}
-	sum := 0.0
+	sum, own := 0.0, s.ownFactor(k)
 	for i, weight := range s.cover.weights {
 		t := &s.words.terms[i]
 		covered := has[t.term]
@@ -71,13 +71,16 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 		case t.period != nil:
 			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.variant)
 		case t.isType:
-			covered = e.Type == t.term || t.term == chosen && statesDecision(e, has)
+			covered = e.Type == t.term
+			if t.term == chosen && statesDecision(e) {
+				covered, own = true, tuning.mine
+			}
 		}
 		if covered {
 			sum += weight
 		}
 	}
-	sum *= s.ownFactor(k)
+	sum *= own
 	few := coverFew
 	if !s.analyzer.isTopic(s.withoutDates()) {
 		few = coverOther

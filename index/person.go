@@ -64,15 +64,11 @@ func (s *search) ownFactor(k entryKey) float64 {
 	return 1
 }
 
-// statesDecision reports whether an entry with the given terms states a decision.
-func statesDecision(e *memory.Entry, terms map[string]bool) bool {
-	if e.Type == decision {
-		return true
-	}
-	for word := range decisionWords() {
-		if terms[word] {
-			return true
-		}
-	}
-	return false
+// decisionRE matches statements of a decision by the writer.
+var decisionRE = lazyregexp.New(`(?i)\b(?:we|i)(?:['’]ve)?\s+(?:\w+\s+){0,2}(?:decided|chose|chosen|picked|settled|agreed)\b|` +
+	`(?:^|[.:!]\s+)[\s*_>+-]*(?:decided|chose|decision)\b|我们?[^，。\n]{0,8}(?:决定|选择|选用|选定)|^[\s*_>+-]*(?:决定|选用|选定)`)
+
+// statesDecision reports whether an entry states a decision of the owner.
+func statesDecision(e *memory.Entry) bool {
+	return e.Type == decision || decisionRE().MatchString(e.Text)
 }
