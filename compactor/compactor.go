@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -201,7 +200,7 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 	}
 	if r.DryRun {
 		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil {
-			plan.Hunks = diff.Hunks(doc.Source, text)
+			plan.Source, plan.Text = doc.Source, text
 		}
 		return nil
 	}

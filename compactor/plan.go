@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A Plan lists the entries to remove from one file, with reasons.
 type Plan struct {
 	api.CompactPlan
-	Hunks []diff.Hunk // of a dry run: the diff of the file
+	Source, Text []byte // of a dry run: the file before and after it
 
 	steps []step // to remove entries, in the order of lines
 }

@@ -5,9 +5,26 @@ import (
 	"strings"
 )
 
-// contextLines is the number of context lines on each side of a hunk. Three is the
-// convention of diff tools.
-const contextLines = 3
+// A Change is a range of a list and the range of its next version that replaces it.
+type Change struct{ Old, New Range }
+
+// Changes returns the differences between two versions of a list, in order.
+func Changes(before, after []string) (list []Change) {
+	i, j := 0, 0
+	add := func(k, l int) {
+		if k > i || l > j {
+			list = append(list, Change{Range{i, k}, Range{j, l}})
+		}
+	}
+	for k, l := range Align(before, after) {
+		if l >= 0 {
+			add(k, l)
+			i, j = k+1, l+1
+		}
+	}
+	add(len(before), len(after))
+	return list
+}
 
 // A Hunk is a replaced run of lines. Lines include their "\n", and a "\r"
 // before it; the last line of a file may have none.
@@ -16,11 +33,6 @@ type Hunk struct {
 
 	Old []byte // the replaced bytes
 	New []byte // the replacement
-
-	// Above and Below are the unchanged lines on both sides: up to three, and
-	// fewer next to another hunk or at the start or end of the file.
-	Above []byte
-	Below []byte
 }
 
 // SplitLines splits text after each newline.
@@ -28,47 +40,11 @@ func SplitLines(text []byte) []string { return slices.Collect(strings.Lines(stri
 
 // Hunks returns the replacements that turn before into after, in the order of
 // lines.
-func Hunks(before, after []byte) []Hunk {
+func Hunks(before, after []byte) (hunks []Hunk) {
 	a, b := SplitLines(before), SplitLines(after)
-	list := spans(a, b)
-	hunks := make([]Hunk, len(list))
-	join := func(lines []string) []byte { return []byte(strings.Join(lines, "")) }
-	for i, s := range list {
-		from, to := 0, len(a) // the limits of the unchanged lines around the hunk
-		if i > 0 {
-			from = list[i-1].base.To
-		}
-		if i+1 < len(list) {
-			to = list[i+1].base.From
-		}
-		hunks[i] = Hunk{
-			Line:  s.base.From + 1,
-			Old:   join(a[s.base.From:s.base.To]),
-			New:   join(b[s.now.From:s.now.To]),
-			Above: join(a[max(from, s.base.From-contextLines):s.base.From]),
-			Below: join(a[s.base.To:min(to, s.base.To+contextLines)]),
-		}
+	for _, c := range Changes(a, b) {
+		hunks = append(hunks, Hunk{c.Old.From + 1, []byte(strings.Join(a[c.Old.From:c.Old.To], "")),
+			[]byte(strings.Join(b[c.New.From:c.New.To], ""))})
 	}
 	return hunks
-}
-
-// A span is a range of lines of the base and the range that replaces it.
-type span struct{ base, now Range }
-
-// spans returns the differences between two lists, in order.
-func spans(base, now []string) (list []span) {
-	i, j := 0, 0
-	add := func(k, l int) {
-		if k > i || l > j {
-			list = append(list, span{Range{i, k}, Range{j, l}})
-		}
-	}
-	for k, l := range Align(base, now) {
-		if l >= 0 {
-			add(k, l)
-			i, j = k+1, l+1
-		}
-	}
-	add(len(base), len(now))
-	return list
 }

@@ -18,8 +18,8 @@ import (
 func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int) {
 	lines, mine, yours := SplitLines(base), SplitLines(ours), SplitLines(theirs)
 	keys := bareLines(lines)
-	a := spans(keys, bareLines(mine))
-	b := withoutRemoved(spans(keys, bareLines(yours)), a)
+	a := Changes(keys, bareLines(mine))
+	b := withoutRemoved(Changes(keys, bareLines(yours)), a)
 	end := lineEnding(ours)
 	convert := end != "" && lineEnding(base) != "" && lineEnding(base) != end
 	var out []string
@@ -28,8 +28,8 @@ func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int
 		out = append(out, mine[at:to]...)
 		at = to
 	}
-	emitTheirs := func(s span) {
-		for _, line := range yours[s.now.From:s.now.To] {
+	emitTheirs := func(s Change) {
+		for _, line := range yours[s.New.From:s.New.To] {
 			if convert {
 				line = bareLine(line) + end
 			}
@@ -41,20 +41,20 @@ func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int
 		s := b[0]
 		switch {
 		case len(a) > 0 && a[0].overlaps(s):
-			same := a[0].base == s.base && slices.Equal(bareLines(mine[a[0].now.From:a[0].now.To]),
-				bareLines(yours[s.now.From:s.now.To]))
-			if !same && max(a[0].base.To, s.base.To) > head {
-				return nil, s.base.From + 1
+			same := a[0].Old == s.Old && slices.Equal(bareLines(mine[a[0].New.From:a[0].New.To]),
+				bareLines(yours[s.New.From:s.New.To]))
+			if !same && max(a[0].Old.To, s.Old.To) > head {
+				return nil, s.Old.From + 1
 			}
 			b = b[1:]
-		case len(a) > 0 && (a[0].base.From < s.base.From || a[0].base.To == s.base.From && a[0].base != s.base):
-			emitOurs(a[0].now.To)
-			moved += a[0].now.To - a[0].now.From - a[0].base.To + a[0].base.From
+		case len(a) > 0 && (a[0].Old.From < s.Old.From || a[0].Old.To == s.Old.From && a[0].Old != s.Old):
+			emitOurs(a[0].New.To)
+			moved += a[0].New.To - a[0].New.From - a[0].Old.To + a[0].Old.From
 			a = a[1:]
 		default:
-			emitOurs(s.base.From + moved)
+			emitOurs(s.Old.From + moved)
 			emitTheirs(s)
-			at += s.base.To - s.base.From
+			at += s.Old.To - s.Old.From
 			b = b[1:]
 		}
 	}
@@ -80,18 +80,18 @@ func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int
 
 // withoutRemoved returns changes of a base without the part of their removals that others
 // remove as well.
-func withoutRemoved(changes, others []span) (list []span) {
+func withoutRemoved(changes, others []Change) (list []Change) {
 	for _, s := range changes {
 		for _, other := range others {
 			if !s.removes() || !other.removes() || !s.overlaps(other) {
 				continue
 			}
-			if before := (span{Range{s.base.From, other.base.From}, s.now}); before.base.From < before.base.To {
+			if before := (Change{Range{s.Old.From, other.Old.From}, s.New}); before.Old.From < before.Old.To {
 				list = append(list, before)
 			}
-			s.base.From = min(other.base.To, s.base.To)
+			s.Old.From = min(other.Old.To, s.Old.To)
 		}
-		if s.base.From < s.base.To || s.now.From < s.now.To {
+		if s.Old.From < s.Old.To || s.New.From < s.New.To {
 			list = append(list, s)
 		}
 	}
@@ -99,11 +99,11 @@ func withoutRemoved(changes, others []span) (list []span) {
 }
 
 // removes reports whether a change only removes lines.
-func (s span) removes() bool { return s.now.From == s.now.To }
+func (s Change) removes() bool { return s.New.From == s.New.To }
 
 // overlaps reports whether two changes of a base cannot both be made.
-func (s span) overlaps(t span) bool {
-	return s.base.From < t.base.To && t.base.From < s.base.To || s.base == t.base && s.base.To > s.base.From
+func (s Change) overlaps(t Change) bool {
+	return s.Old.From < t.Old.To && t.Old.From < s.Old.To || s.Old == t.Old && s.Old.To > s.Old.From
 }
 
 func bareLines(lines []string) []string {

@@ -39,8 +39,8 @@ func (m adminOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*
 	var differ differ
 	for _, p := range report.Plans {
 		answer.Plan = append(answer.Plan, p.CompactPlan)
-		if len(p.Hunks) > 0 {
-			answer.Diff = append(answer.Diff, differ.diffFile(p.Path, p.Hunks))
+		if p.Text != nil {
+			answer.Diff = append(answer.Diff, differ.diffFile(p.Path, p.Source, p.Text))
 		}
 	}
 	return answer, nil

@@ -7,12 +7,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
@@ -97,24 +95,19 @@ func redactError(err error) error {
 	return err
 }
 
-// maskHunk returns a hunk without credentials. It searches the old and the new
-// lines separately, because diff markers or lines of the other side would split
-// a private key. A hunk that begins inside of a key contains no line by which Mask
-// recognizes the key, so maskHunk adds one.
-func maskHunk(h diff.Hunk) diff.Hunk {
-	side := func(middle []byte) []byte {
-		text := slices.Concat(h.Above, middle, h.Below)
-		if !beginsInKey(text) {
-			return secrets.Mask(text)
-		}
-		const begin = "-----BEGIN PRIVATE KEY-----\n"
-		return secrets.Mask(append([]byte(begin), text...))[len(begin):]
+// maskLines returns a run of lines of a file without credentials. A run that begins inside
+// of a private key contains no line by which Mask recognizes the key, so maskLines adds one.
+func maskLines(lines []string) []string {
+	text, begin := strings.Join(lines, ""), ""
+	if beginsInKey([]byte(text)) {
+		begin = "-----BEGIN PRIVATE KEY-----\n"
 	}
-	was, is := side(h.Old), side(h.New)
-	from := len(h.Above)
-	h.Old, h.New = was[from:from+len(h.Old)], is[from:from+len(h.New)]
-	h.Above, h.Below = was[:from], was[from+len(h.Old):]
-	return h
+	masked := secrets.Mask([]byte(begin + text))[len(begin):]
+	list := make([]string, len(lines))
+	for i, line := range lines {
+		list[i], masked = string(masked[:len(line)]), masked[len(line):]
+	}
+	return list
 }
 
 // keyLines matches a line with the characters and the length of the lines of a

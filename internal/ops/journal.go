@@ -150,7 +150,7 @@ func (m adminOps) recorded(d *differ, r journal.Record, reverse bool) api.WriteR
 	if reverse {
 		before, after = after, before
 	}
-	w.Hunks, w.Truncated = d.hunks(diff.Hunks(before, after))
+	w.Hunks, w.Truncated = d.hunks(before, after)
 	return w
 }
 

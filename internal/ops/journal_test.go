@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -83,7 +82,7 @@ func TestDiffApplies(t *testing.T) {
 		if r.IntN(3) == 0 {
 			is = strings.TrimSuffix(is, "\n")
 		}
-		hunks, _ := new(differ).hunks(diff.Hunks([]byte(was), []byte(is)))
+		hunks, _ := new(differ).hunks([]byte(was), []byte(is))
 		got, err := applyHunks(was, hunks)
 		if err != nil || got != is {
 			t.Fatalf("%v: %q to %q\nbecomes %q by\n%v", err, was, is, got, hunks)
@@ -160,7 +159,7 @@ func TestDiffInsideKey(t *testing.T) {
 		lines[13] = line()
 		after := key()
 		var d differ
-		hunks, _ := d.hunks(diff.Hunks([]byte(before), []byte(after)))
+		hunks, _ := d.hunks([]byte(before), []byte(after))
 		shown[fmt.Sprint(Diff("a.md", []byte(before), []byte(after)).Hunks, hunks)] = true
 	}
 	if len(shown) != 1 {
@@ -175,10 +174,10 @@ func TestDiffInsideKey(t *testing.T) {
 // TestDiffHasAnEnd checks that large diffs are truncated at the end of a line, and that
 // all diffs of an answer have a limit.
 func TestDiffHasAnEnd(t *testing.T) {
-	hunks := diff.Hunks([]byte("# A\n"), []byte("# A\n"+strings.Repeat("- a line of some length\n", 20_000)))
+	long := []byte("# A\n" + strings.Repeat("- a line of some length\n", 20_000))
 	var d differ
 	for range 200 {
-		shown, truncated := d.hunks(hunks)
+		shown, truncated := d.hunks([]byte("# A\n"), long)
 		if !truncated || d.shown > maxDiffs {
 			t.Fatalf("truncated %t, %d bytes", truncated, d.shown)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
-	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -443,7 +442,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, befo
 				answer.Untrusted = answer.Untrusted || len(b.UntrustedLines(c.View)) > 0
 			}
 		}
-		answer.Diff, _ = new(differ).hunks(diff.Hunks([]byte(was), []byte(doc.Shown(c.View).Text())))
+		answer.Diff, _ = new(differ).hunks([]byte(was), []byte(doc.Shown(c.View).Text()))
 	}
 }
 
