@@ -108,14 +108,10 @@ func TestGuests(t *testing.T) {
 func TestPlace(t *testing.T) {
 	g := make(guests, 1)
 	one, two := &place{guests: g}, &place{guests: g}
-	if err := one.enter(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, one.enter(t.Context()))
 	ctx, leave := context.WithCancel(one.withPause(t.Context()))
 	resume := api.PauseWork(ctx)
-	if err := two.enter(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, two.enter(t.Context()))
 	api.PauseWork(two.withPause(t.Context()))()
 	resumed := make(chan struct{})
 	go func() { resume(); close(resumed) }()

@@ -23,11 +23,16 @@ import (
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 // serveOn serves on endpoints until the test ends.
@@ -42,9 +47,7 @@ func (s *Server) serveOn(t *testing.T, endpoints ...Endpoint) (stop func()) {
 	var listeners []*Listener
 	for _, e := range endpoints {
 		l, err := e.Listen()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listeners = append(listeners, l)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,16 +102,12 @@ func (brokenBackend) Stream(context.Context, api.Caller, *api.Request) (func(fun
 func sendRaw(t *testing.T, network, address, request string) string {
 	t.Helper()
 	c, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	io.WriteString(c, request)
 	answer, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(answer)
 }
 
@@ -162,24 +161,18 @@ func TestSocketPlaces(t *testing.T) {
 	dir := socketDir(t)
 	mkdir := func(name string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(path, 0o700))
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	private := mkdir("private", 0o700)
-	if err := os.Symlink(private, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(private, filepath.Join(dir, "link")))
 	if err := os.WriteFile(filepath.Join(private, "file"), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(private, "dangling")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(private, "dangling")))
 	long := filepath.Join(private, strings.Repeat("x", maxSocketPath-len(private)-1))
 	for _, c := range []struct {
 		path string
@@ -235,9 +228,7 @@ func TestSocketOfAnother(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
 	e := Endpoint{Path: path}
 	first, err := e.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := e.Listen(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d already listens", os.Getpid())) {
 		t.Errorf("a live socket is taken over: %v", err)
 	}
@@ -247,21 +238,15 @@ func TestSocketOfAnother(t *testing.T) {
 		c.Close()
 	}
 	// The listener ends without cleaning up, as after a kill.
-	if err := first.net.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.net.Close())
 	second, err := e.Listen()
 	if err != nil {
 		t.Fatalf("a stale socket is in the way: %v", err)
 	}
 	// Another process removes the socket, and a third listener starts.
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	third, err := e.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
@@ -330,9 +315,7 @@ func TestSlowBodyGivesWay(t *testing.T) {
 			}
 			s.serveOn(t, Endpoint{Path: socket})
 			slow, err := net.Dial("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer slow.Close()
 			slow.SetDeadline(time.Now().Add(time.Minute))
 			fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+

@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 	os.Stdout.WriteString(strconv.Itoa(n) + "\n")
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestForeignServer checks that a client sends nothing to a daemon of another
 // user, unless it trusts that user.
 func TestForeignServer(t *testing.T) {
@@ -46,32 +53,20 @@ func TestForeignServer(t *testing.T) {
 	}
 	for _, trusted := range []bool{false, true} {
 		dir, err := os.MkdirTemp("", "mw") // short and open to the other user
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, 0o777))
 		program := filepath.Join(dir, "server")
 		data, err := os.ReadFile("/proc/self/exe")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(program, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(program, data, 0o755))
 		socket := filepath.Join(dir, "s")
 		server := exec.Command(program)
 		server.Env = []string{"FOREIGN_SOCKET=" + socket}
 		server.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: foreignUser, Gid: foreignUser}}
 		out, err := server.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, server.Start())
 		if _, err := io.ReadFull(out, make([]byte, len("listening\n"))); err != nil {
 			t.Fatal(err)
 		}
@@ -84,12 +79,8 @@ func TestForeignServer(t *testing.T) {
 			t.Errorf("trusted %v: %v", trusted, err)
 		}
 		said, err := io.ReadAll(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, server.Wait())
 		if got := strings.TrimSpace(string(said)); (got == "0") == trusted {
 			t.Errorf("trusted %v: the server received %s bytes", trusted, got)
 		}

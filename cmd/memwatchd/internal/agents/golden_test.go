@@ -70,9 +70,7 @@ func command(p Component) Command {
 
 func golden(t *testing.T, file string) {
 	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dirs := strings.Split(filepath.ToSlash(file), "/")
 	agent, ok := Named(dirs[1])
 	if !ok {
@@ -148,9 +146,7 @@ func TestSharedFile(t *testing.T) {
 			} {
 				for _, p := range parts {
 					after, err := step(p, data)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, err)
 					data = after
 				}
 			}
@@ -172,9 +168,7 @@ func TestNesting(t *testing.T) {
 	}
 	data = nested(maxContainers - 10)
 	after, err := agent.Install(MCP, data, command(MCP))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if removed, err := agent.Uninstall(MCP, after); err != nil || !bytes.Equal(removed, data) {
 		t.Errorf("uninstalling gives another file, %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/tailscale/hujson"
 	"golang.org/x/tools/txtar"
 )
@@ -22,9 +23,7 @@ func seeds(f *testing.F, pattern string) {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.Must(f, err)
 		for _, part := range txtar.Parse(data).Files {
 			if part.Name == "before" || part.Name == "after" {
 				f.Add([]byte(marks.Replace(string(part.Data))))
@@ -72,9 +71,7 @@ func lawsJSON(t *testing.T, agent Agent, part Component, data []byte) {
 		return
 	}
 	was, err := readJSON(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	is, err := readJSON(removed)
 	if err != nil {
 		t.Fatalf("uninstalling broke it: %v\n%s", err, removed)

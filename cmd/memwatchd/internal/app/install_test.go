@@ -27,9 +27,7 @@ func TestInstalledCommandsAreThere(t *testing.T) {
 				command = append(command, "mcp")
 			}
 			data, err := a.Install(part, nil, command)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			commands, err := a.Installed(part, data)
 			if err != nil || len(commands) == 0 {
 				t.Fatalf("%s: %v, %v", a.Name, commands, err)
@@ -59,9 +57,7 @@ func TestEveryHookIsInstalled(t *testing.T) {
 	}
 	a, _ := agents.Named("claude-code")
 	data, err := a.Install(agents.Hooks, nil, agents.Command{"memwatchd"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var settings struct {
 		Hooks map[string][]struct{ Hooks []struct{ Command string } }
 	}

@@ -20,9 +20,7 @@ func TestExportEqualNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	for format, output := range map[string]string{"zip": "", "md": dir} {
 		e, err := newExport(format, output, &archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for i := range files {
 			testkit.Must(t, e.add(&files[i]))
 		}
@@ -32,9 +30,7 @@ func TestExportEqualNames(t *testing.T) {
 		testkit.Must(t, e.close())
 	}
 	written, err := zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string]string{"a/k.md": "1", "a/k-2.md": "2", "A/K-3.md": "3", "a/k-2-2.md": "4"}
 	for name, fsys := range map[string]fs.FS{"zip": written, "md": os.DirFS(dir)} {
 		for file, text := range want {

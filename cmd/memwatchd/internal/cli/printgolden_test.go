@@ -105,9 +105,7 @@ func TestPrintsNothingHostile(t *testing.T) {
 			var answer any
 			testkit.Must(t, json.Unmarshal(a.Files[0].Data, &answer))
 			text, err := json.Marshal(injectSequences(answer))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			l := printTester{t, txtar.File{Name: a.Files[0].Name, Data: text}}
 			for _, terminal := range []bool{false, true} {
 				painted, _ := l.printAnswer(terminal, true)
@@ -163,13 +161,9 @@ func (l printTester) printAnswer(terminal, color bool) (text, aside string) {
 		key, value, _ := strings.Cut(word, "=")
 		testkit.Must(l.t, req.SetNamed(key, value))
 	}
-	if err := json.Unmarshal(l.answer.Data, answer); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, json.Unmarshal(l.answer.Data, answer))
 	p.printText(api.Render(answer, p.reader))
-	if err := p.flush(); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, p.flush())
 	for line := range strings.Lines(styleSequence.ReplaceAllString(b.String()+said.String(), "")) {
 		line = strings.TrimSuffix(line, "\n")
 		if !terminal { // it may belong to a difference

@@ -51,9 +51,7 @@ func newHook(t *testing.T, handler http.HandlerFunc) *hook {
 func serve(t *testing.T, h *hook, handler http.HandlerFunc) {
 	t.Helper()
 	listener, err := net.Listen("unix", h.client.Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	server := &http.Server{Handler: handler}
 	t.Cleanup(func() { server.Close() })
 	go server.Serve(listener)
@@ -62,9 +60,7 @@ func serve(t *testing.T, h *hook, handler http.HandlerFunc) {
 func spoolFiles(t *testing.T, h *hook) (texts []string) {
 	t.Helper()
 	files, err := spoolOf(h.client).files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil && !os.IsNotExist(err) {
@@ -163,9 +159,7 @@ func TestCredentialsNotKept(t *testing.T) {
 	input := fmt.Sprintf(`{"session_id": %q, "cwd": %q, "last_assistant_message": %q, "transcript_path": %q}`,
 		secret, "/home/"+secret, "Fixed the login.\nThe token is "+secret+".\nAdded a test.", filepath.Join(t.TempDir(), secret))
 	in, err := readHookInput(strings.NewReader(input))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	text := `{"type": "user", "message": {"role": "user", "content": "We decided to use PostgreSQL, not SQLite."}}` + "\n" +
 		`{"type": "user", "message": {"role": "user", "content": "Remember that the token is ` + secret + `."}}` + "\n"
 	testkit.Must(t, os.WriteFile(in.Transcript, []byte(text), 0o600))

@@ -109,9 +109,7 @@ func TestSpoolWaits(t *testing.T) {
 	s := spool{t.TempDir()}
 	testkit.Must(t, s.add(capture("one")))
 	unlock, err := s.lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	send := func(spooled) error { t.Error("delivered"); return nil }

@@ -42,9 +42,7 @@ func setSystem(t *testing.T, name, program string) (home, calls string) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(text)
 }
 
@@ -53,9 +51,7 @@ func read(t *testing.T, path string) string {
 func TestPackagedUnit(t *testing.T) {
 	setSystem(t, "linux", "systemctl")
 	text, err := unitOf("memwatchd").renderTemplate("/usr/bin/memwatchd", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	packaged := read(t, "../../../../packaging/linux/user.service")
 	for _, s := range []*string{&text, &packaged} {
 		*s = regexp.MustCompile(`(?m)^(#|Description=|Documentation=).*\n`).ReplaceAllString(*s, "")
@@ -78,9 +74,7 @@ var odd = struct {
 func TestQuoting(t *testing.T) {
 	setSystem(t, "linux", "systemctl")
 	text, err := unitOf("work").renderTemplate(odd.program, odd.args, odd.environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, line := range []string{
 		`ExecStart="/home/ana/my tools/memwatchd" --config "/home/ana/o'neil.yaml" --dir "/home/ana/ünï;ß & <x>" serve`,
 		`Environment=MEMWATCHD_LOG_LEVEL=debug`, `Environment="XDG_STATE_HOME=/home/ana/my state"`,
@@ -96,9 +90,7 @@ func TestQuoting(t *testing.T) {
 	}
 	system = "darwin"
 	agent, err := unitOf("work").renderTemplate(odd.program, append(odd.args, "100%"), odd.environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := xml.Unmarshal([]byte(agent), new(struct{})); err != nil {
 		t.Errorf("%v in\n%s", err, agent)
 	}
@@ -125,9 +117,7 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 	program := filepath.Join(dir, `my bin ;é`)
 	testkit.Must(t, os.WriteFile(program, nil, 0o755))
 	text, err := unitOf("work").renderTemplate(program, odd.args, odd.environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	path := filepath.Join(dir, "memwatchd-work.service")
 	testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	out, err := exec.Command(analyze, "verify", "--user", "--man=no", path).CombinedOutput()

@@ -14,9 +14,7 @@ import (
 func openTest(t *testing.T, path string) *settingsFile {
 	t.Helper()
 	s, err := openSettings(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s
 }
 
