@@ -56,8 +56,9 @@ type testMemory struct {
 	base       map[string]string // initial content of the files
 	isInitial  bool              // files are in their initial state and indexed
 	vectors    *testVectors      // nil without semantic search
-	running    sync.WaitGroup    // writers
-	stopWriter func()            // stops the last writer
+	judge      testJudge
+	running    sync.WaitGroup // writers
+	stopWriter func()         // stops the last writer
 }
 
 // start creates the memory of a case.
@@ -136,6 +137,10 @@ func (c *opsCase) start(t testing.TB) *testMemory {
 		g.vectors = &testVectors{home: v == "private", err: map[string]error{"timeout": context.DeadlineExceeded, "error": errors.New("refused")}[v]}
 		g.memory.Vectors = g.vectors
 		g.vectors.update(g.docs)
+	}
+	if v := c.settings["model"]; v != "" {
+		g.judge = testJudge{proposal: v}
+		g.memory.Judge, g.memory.JudgePrivate = &g.judge, c.settings["model_private"] == "true"
 	}
 	g.changes(t)
 	g.pending = number("pending")
@@ -373,6 +378,8 @@ func (g *testMemory) changes(t testing.TB) string {
 	t.Helper()
 	is := g.files(t)
 	var b strings.Builder
+	b.WriteString(g.judge.received)
+	g.judge.received = ""
 	for _, path := range slices.Sorted(maps.Keys(is)) {
 		if was, ok := g.was[path]; !ok || was != is[path] {
 			fmt.Fprintf(&b, "%s:\n%s", path, diffLines(was, is[path]))

@@ -46,7 +46,8 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // After each request, archives contain the changed files too, as line diffs. In a request,
 // $hash stands for the last hash in an answer, and $token for the last token. The setting
 // quiet: none lets operations without a request write to files that changed a moment ago. The
-// setting visibility is that of daily notes and sessions that set none themselves.
+// setting visibility is that of daily notes and sessions that set none themselves, model the
+// proposal of a model for a merge; archives contain the items that it received.
 //
 // Every request goes to two such memories, as a function call and over HTTP on a Unix
 // socket. The answers and the changes must be the same bytes.
@@ -137,7 +138,7 @@ type opsRequest struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|read|visibility|pending|users|vectors): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|read|visibility|pending|users|vectors|model|model_private): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
