@@ -151,97 +151,34 @@ func welcome(t testing.TB, socket, query, version string, who http.Header) sdk.I
 	return decodeAnswer[struct{ Result sdk.InitializeResult }](got.body).Result
 }
 
-// TestMCPFixed checks that operations that a listener does not serve are
-// rejected, and that headers narrow a fixed scope but never widen it.
-func TestMCPFixed(t *testing.T) {
-	m := someMemory(t, privateFiles...)
-	serve := func(operations ...string) string {
-		return serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
-			e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: operations}
-		})
-	}
-	socket, finding := serve("search", "get"), serve("search")
-	search := call("memory_search", fields{"query": "words"})
-	for _, c := range []struct {
-		header      http.Header
-		says, never string
-	}{
-		{nil, "words that are private", "of the owner"}, {http.Header{api.OwnerHeader: {"1"}}, "unknown header", "of the owner"},
-		{http.Header{mcp.ContextHeader: {"public"}}, "words for all", "private_only"}, {http.Header{mcp.ContextHeader: {"unknown"}}, "words for all", "private_only"},
-		{http.Header{mcp.SubjectHeader: {""}}, "words for all", "private_only"}, {headers("acct:42", "public"), "words for all", "private_only"},
-		{http.Header{mcp.SubjectHeader: {"bob"}}, errFixedScope.Message, "words"}, {http.Header{mcp.SubjectHeader: {"nobody-knows"}}, errFixedScope.Message, "words"},
-		{headers("owner", "private"), errFixedScope.Message, "words"},
-	} {
-		got := post(t, socket, "", search, c.header)
-		if !strings.Contains(got.body, c.says) || strings.Contains(got.body, c.never) || (got.status == http.StatusForbidden) != (c.never == "words") {
-			t.Errorf("%v: %v", c.header, got)
+// TestMCP sends the HTTP requests of archives: headers behind >, and a body. Of lists of
+// tools and of initializations, the archives contain the names and the revision.
+func TestMCP(t *testing.T) {
+	runArchives(t, "testdata/mcp", func(t *testing.T, c *opsCase) func(*opsRequest) string {
+		m, sockets := c.start(t).memory, map[*api.Fixed]string{}
+		return func(a *opsRequest) string {
+			if sockets[a.fixed] == "" {
+				sockets[a.fixed] = serveAs(t, m, func(e *ipc.Endpoint, s *ipc.Server) { e.Fixed, s.Limits.MaxRequest = a.fixed, 1000 })
+			}
+			header, body := http.Header{}, string(a.request)
+			for strings.HasPrefix(body, "> ") {
+				line, rest, _ := strings.Cut(body, "\n")
+				name, value, _ := strings.Cut(line[2:], ":")
+				header[name], body = append(header[name], strings.TrimSpace(value)), rest
+			}
+			got := send(t, sockets[a.fixed], a.method, a.target, strings.TrimSuffix(body, "\n"), header)
+			text := opsTook.ReplaceAllString(strings.TrimSpace(got.body), `"took_ms":0`)
+			if list := decodeAnswer[struct {
+				Result struct {
+					Tools                       []sdk.Tool
+					ProtocolVersion, CacheScope string
+				}
+			}](text).Result; len(list.Tools)+len(list.ProtocolVersion) > 0 {
+				text = fmt.Sprintln(convertEach(list.Tools, func(t sdk.Tool) string { return t.Name }), list.ProtocolVersion, list.CacheScope)
+			}
+			return strings.TrimSpace(fmt.Sprintln(got.status, got.header.Get("Allow"))+text) + "\n"
 		}
-	}
-	for tool, op := range map[string]string{"memory_note": "note", "memory_list": "item_list"} {
-		got := post(t, socket, "", call(tool, map[string]fields{"note": {"text": "x"}}[op]), nil).body
-		if want := "forbidden: " + op + " is not served on this listener"; !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
-			t.Errorf("%s answers %s", tool, got)
-		}
-	}
-	read := func(uri string) string {
-		return strings.ReplaceAll(post(t, finding, "", rpc(1, "resources/read", fields{"uri": uri}), nil).body, uri, "")
-	}
-	if there, not := read("memory://2026-02-04/cli.md"), read("memory://none.md"); there != not || !strings.Contains(there, "Resource not found") {
-		t.Errorf("a file is read where files are not served: %s, and none: %s", there, not)
-	}
-	if got := post(t, socket, "", rpc(1, "resources/list", fields{}), nil).body; !strings.Contains(got, `"resources":[]`) {
-		t.Errorf("files are listed where names are not served: %s", got)
-	}
-}
-
-// TestMCPRefuses checks that protocol errors are returned as HTTP or protocol
-// errors, and that /mcp rejects the same requests as the other paths.
-func TestMCPRefuses(t *testing.T) {
-	m := someMemory(t)
-	socket := serveAs(t, m, func(_ *ipc.Endpoint, s *ipc.Server) { s.Limits.MaxRequest = 4000 })
-	ping := rpc(1, "ping", fields{})
-	for _, c := range []struct {
-		name, method, path, body string
-		header                   http.Header
-		status                   int
-		says                     string
-	}{
-		{"a stream", "GET", "/mcp", "", nil, 405, ""},
-		{"the end of a session", "DELETE", "/mcp", "", nil, 405, ""},
-		{"another method", "PUT", "/mcp", ping, nil, 405, ""},
-		{"a web page", "POST", "/mcp", ping, http.Header{"Origin": {"http://localhost"}}, 403, `"forbidden"`},
-		{"no JSON", "POST", "/mcp", "{", nil, 400, ""},
-		{"nothing", "POST", "/mcp", "", nil, 400, ""},
-		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, ""},
-		{"too much", "POST", "/mcp", call("memory_search", fields{"query": strings.Repeat("x", 5000)}), nil, 413, `"too_large"`},
-		{"a batch", "POST", "/mcp", "[" + ping + "]", nil, 400, "batches are not supported"},
-		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, read, notes, items, all, and not the name of a tool`},
-		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
-		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
-		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},
-		{"two subjects", "POST", "/mcp", ping, http.Header{mcp.SubjectHeader: {"a", "b"}}, 400, "duplicate header Memwatchd-Subject"},
-		{"two contexts", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"public", "private"}}, 400, "duplicate header Memwatchd-Context"},
-		{"another context", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"secret"}}, 400, `context: \"secret\" is not one of`},
-		{"another revision", "POST", "/mcp", ping, http.Header{"Mcp-Protocol-Version": {"1999-01-01"}}, 400, ""},
-		{"another path", "POST", "/mcp/", ping, nil, 404, ""},
-		{"another type", "POST", "/mcp", ping, http.Header{"Content-Type": {"text/plain"}}, 415, ""},
-		{"an unknown method", "POST", "/mcp", rpc(1, "nope", fields{}), nil, 400, ""},
-		{"an unknown tool", "POST", "/mcp", call("nope", nil), nil, 200, `"code":-32602`},
-		{"a tool that is not offered", "POST", "/mcp", call("memory_write", nil), nil, 200, `"code":-32602`},
-		{"a tool without the prefix", "POST", "/mcp", call("edit", nil), nil, 200, `no_subject`},
-		{"an unknown header", "POST", "/mcp", ping, http.Header{"Memwatchd-Externalkey": {"telegram:1"}}, 400, `unknown header Memwatchd-Externalkey`},
-		{"a tool that is not of the core", "POST", "/mcp", call("memory_status", nil), nil, 200, `"code":-32602`},
-		{"a tool without a name", "POST", "/mcp", rpc(1, "tools/call", nil), nil, 200, `"code":-32600`},
-		{"a ping", "POST", "/mcp", ping, nil, 200, `"result":{}`},
-	} {
-		got := send(t, socket, c.method, c.path, c.body, c.header)
-		if got.status != c.status || !strings.Contains(got.body, c.says) {
-			t.Errorf("%s: %d %s, not %d %s", c.name, got.status, got.body, c.status, c.says)
-		}
-		if c.status == 405 && got.header.Get("Allow") != "POST" {
-			t.Errorf("%s: allowed is %q", c.name, got.header.Get("Allow"))
-		}
-	}
+	})
 }
 
 // TestMCPPanic checks that a panic in a tool becomes an error answer and does
@@ -293,49 +230,6 @@ func TestMCPClientGoes(t *testing.T) {
 	case <-stuck.ended:
 	case <-time.After(api.MaxAnswerTime / 2):
 		t.Error("it is still worked on")
-	}
-}
-
-// TestMCPRevisions checks that clients of every protocol revision get answers
-// in that revision. In the newest one each request identifies its own client.
-func TestMCPRevisions(t *testing.T) {
-	const newest = "2026-07-28"
-	socket, search := serveOps(t, someMemory(t)), fields{"name": "memory_search", "arguments": fields{"query": "words"}}
-	check := func(version, want string, got httpAnswer) {
-		t.Helper()
-		if !strings.Contains(got.body, want) || got.status >= 300 {
-			t.Errorf("%s: no %s in %v", version, want, got)
-		}
-	}
-	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2099-01-01"} {
-		agreed := welcome(t, socket, "", version, nil).ProtocolVersion
-		if (agreed == version) != (version < "2026") {
-			t.Errorf("%s: agreed is %s", version, agreed)
-		}
-		header := http.Header{}
-		if agreed >= "2025-06-18" {
-			header.Set("Mcp-Protocol-Version", agreed)
-		}
-		if got := post(t, socket, "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header); got.status != http.StatusAccepted || got.body != "" {
-			t.Errorf("%s: a notification is answered %v", version, got)
-		}
-		check(version, "memory_search", post(t, socket, "", rpc("a", "tools/list", nil), header))
-		check(version, `"text":"2026-02-04/cli.md:3`, post(t, socket, "", rpc(1, "tools/call", search), header))
-	}
-	for _, c := range []struct {
-		method, name, want string
-		params             fields
-	}{
-		{"server/discover", "", newest, fields{}}, {"tools/call", "memory_search", "2026-02-04/cli.md:3", search},
-		{"tools/list", "", `"cacheScope":"private"`, fields{}}, // it depends on the caller
-		{"subscriptions/listen", "", "", fields{"notifications": fields{"toolsListChanged": true, "resourceSubscriptions": []string{"memory://a.md"}}}},
-	} {
-		c.params["_meta"] = fields{"io.modelcontextprotocol/protocolVersion": newest, "io.modelcontextprotocol/clientInfo": fields{"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": fields{}}
-		header := http.Header{"Mcp-Protocol-Version": {newest}, "Mcp-Method": {c.method}}
-		if c.name != "" {
-			header.Set("Mcp-Name", c.name)
-		}
-		check(newest, c.want, post(t, socket, "", rpc(1, c.method, c.params), header))
 	}
 }
 

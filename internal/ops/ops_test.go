@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,7 +132,9 @@ type opsCase struct {
 type opsRequest struct {
 	at      int // index of the section; the answer is in the next one
 	name    string
-	op      *api.Operation
+	op      *api.Operation // nil for a request over HTTP
+	method  string
+	target  string
 	fixed   *api.Fixed // of the listener; nil for none
 	full    bool
 	request []byte
@@ -158,7 +161,8 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 		}
 		word, by, _ := strings.Cut(word, " by ")
 		op, err := api.LookUp(word)
-		if err != nil {
+		method, target, _ := strings.Cut(word, " ")
+		if err != nil && !slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, method) {
 			c.files = append(c.files, f)
 			continue
 		}
@@ -173,7 +177,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 				guests[by].Operations = nil
 			}
 		}
-		c.requests = append(c.requests, opsRequest{i - 1, f.Name, op, guests[by], strings.HasSuffix(f.Name, "in full"), f.Data})
+		c.requests = append(c.requests, opsRequest{i - 1, f.Name, op, method, target, guests[by], strings.HasSuffix(f.Name, "in full"), f.Data})
 	}
 	return c
 }
