@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/binary"
@@ -97,7 +98,6 @@ func (s *versionStore) path(name string, v storedVersion) string {
 
 // An encodedVersion is a version that is not written yet.
 type encodedVersion struct {
-	name string
 	storedVersion
 	data []byte
 }
@@ -111,13 +111,13 @@ func (s *versionStore) encode(name string, content []byte, near string) encodedV
 	}
 	if v, ok := s.versions[near]; ok && near != name {
 		if base, err := s.read(near); err == nil {
-			e := encodeAs(name, near, base, content)
+			e := encodeAs(near, base, content)
 			if s.based[near]+e.size <= v.size {
 				return e
 			}
 		}
 	}
-	return encodeAs(name, "", nil, content)
+	return encodeAs("", nil, content)
 }
 
 // compressors contains unused compressors. Each has a megabyte of buffers.
@@ -126,48 +126,35 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-func encodeAs(name, baseName string, base, content []byte) encodedVersion {
+// encodeAs returns a content as runs, each of a part of the base and a text that follows
+// it: the offset and length of the part, the length of the text, and the text.
+func encodeAs(baseName string, base, content []byte) encodedVersion {
 	sum := sha256.Sum256(content)
 	b := bytes.NewBuffer(sum[:])
 	w := compressors.Get().(*flate.Writer)
 	defer compressors.Put(w)
 	w.Reset(b)
 	var runs []byte
-	a, lines := diff.SplitLines(base), diff.SplitLines(content)
-	at, next := 0, 0 // offsets in base and content
-	copied := 0      // bytes of the present run
-	flush := func(literal []byte) {
-		runs = binary.AppendUvarint(runs, uint64(at-copied))
-		runs = binary.AppendUvarint(runs, uint64(copied))
-		runs = binary.AppendUvarint(runs, uint64(len(literal)))
-		runs = append(runs, literal...)
-		copied = 0
-	}
-	line := 0 // of content
-	for i, j := range diff.Align(a, lines) {
-		if j >= 0 {
-			literal := 0
-			for ; line < j; line++ {
-				literal += len(lines[line])
-			}
-			if literal > 0 {
-				// The present run ends before the line of the base.
-				flush(content[next : next+literal])
-				next += literal
-			}
-			at, copied = at+len(a[i]), copied+len(a[i])
-			next, line = next+len(a[i]), line+1
-			continue
+	at := 0 // offset in base
+	add := func(end int, text []byte) {
+		for _, n := range []int{at, end - at, len(text)} {
+			runs = binary.AppendUvarint(runs, uint64(n))
 		}
-		if copied > 0 {
-			flush(nil)
-		}
-		at += len(a[i])
+		runs = append(runs, text...)
 	}
-	flush(content[next:])
+	line, end := 1, 0
+	lines := diff.SplitLines(base)
+	for _, h := range diff.Hunks(base, content) {
+		for ; line < h.Line; line++ {
+			end += len(lines[line-1])
+		}
+		add(end, h.New)
+		at = end + len(h.Old)
+	}
+	add(len(base), nil)
 	w.Write(runs)
 	w.Close()
-	return encodedVersion{name, storedVersion{baseName, int64(b.Len())}, b.Bytes()}
+	return encodedVersion{storedVersion{baseName, int64(b.Len())}, b.Bytes()}
 }
 
 // read returns the content of a version.
@@ -245,7 +232,7 @@ func (s *versionStore) replace(name, base string, content []byte) error {
 			return err
 		}
 	}
-	e := encodeAs(name, base, from, content)
+	e := encodeAs(base, from, content)
 	old, had := s.versions[name]
 	if err := state.Write(s.path(name, e.storedVersion), e.data); err != nil {
 		return err
@@ -282,38 +269,28 @@ func (s *versionStore) change(names []string, edit func(name string, content []b
 		}
 		moved[name] = fresh
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.versions)) {
-		v := s.versions[name]
-		to, ok := moved[v.base]
+	basesLast := func(a, b string) int { return cmp.Compare(moved[a], moved[b]) } // others have no entry
+	for _, name := range slices.SortedFunc(maps.Keys(s.versions), basesLast) {
+		base := s.versions[name].base
+		to, ok := moved[cmp.Or(base, name)]
 		if !ok {
-			to = v.base
+			to = base
 		}
-		if _, isBase := moved[name]; isBase || !ok && !slices.Contains(names, name) {
+		edited := slices.Contains(names, name)
+		if !ok && !edited {
 			continue
 		}
 		content, err := s.read(name)
 		if err != nil {
 			return err
 		}
-		if slices.Contains(names, name) {
+		if edited {
 			content = edit(name, content)
 		}
 		if to == name {
 			to = ""
 		}
 		if err := s.replace(name, to, content); err != nil {
-			return err
-		}
-	}
-	for name, to := range moved {
-		content, err := s.read(name)
-		if err != nil {
-			return err
-		}
-		if to == name {
-			to = ""
-		}
-		if err := s.replace(name, to, edit(name, content)); err != nil {
 			return err
 		}
 	}

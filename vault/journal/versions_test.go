@@ -54,7 +54,7 @@ func TestVersionsCost(t *testing.T) {
 			texts = append(texts, text)
 		}
 	}
-	whole := encodeAs("", "", nil, texts[0]).size
+	whole := encodeAs("", nil, texts[0]).size
 	t.Logf("%d changes of %d bytes take %d bytes, %d files, in %v; a whole version takes %d", puts, len(texts[0]), j.store.total,
 		len(j.store.versions), time.Since(start), whole)
 	if j.store.total > whole*int64(puts)/5 {
@@ -79,7 +79,7 @@ func FuzzVersions(f *testing.F) {
 	f.Add([]byte("a\r\n\n\nb"), []byte("\n\nb\na\r\n"))
 	f.Add([]byte(""), []byte("a\n\x00\xff"))
 	f.Fuzz(func(t *testing.T, base, content []byte) {
-		e := encodeAs("n", "b", base, content)
+		e := encodeAs("b", base, content)
 		if got, err := decodeVersion(e.data, base); err != nil || !bytes.Equal(got, content) {
 			t.Fatalf("%q from %q: got %q, %v", content, base, got, err)
 		}
