@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -89,45 +86,17 @@ var errEmpty = errors.New("empty, but changes of its files are pending; mount th
 // findTempFiles returns the directories of drafts and temporary files by name. It
 // reports whether nothing at all is below the root.
 func (w *Writer) findTempFiles(ctx context.Context) (found map[string]string, empty bool, err error) {
-	var root int
-	err = w.Vault.runStep(func() (err error) { root, err = w.Vault.openRoot(); return err })
-	if err != nil {
-		return nil, false, err
-	}
-	defer unix.Close(root)
 	found, empty = map[string]string{}, true
-	for todo := []string{""}; len(todo) > 0; {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
-		}
-		dir := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		var entries []fs.DirEntry
-		err := w.Vault.runStep(func() error {
-			fd, err := openDir(root, dir, unix.O_RDONLY)
-			if err == nil {
-				// The name is used only if the file system reports no types of entries.
-				f := os.NewFile(uintptr(fd), filepath.Join(w.Vault.Dir, dir))
-				defer f.Close()
-				entries, _ = f.ReadDir(-1)
-			}
-			return err
-		})
-		if isFileLimit(err) {
-			return nil, false, rootError(w.Vault.Dir, err)
-		}
-		// Where a directory cannot be read, the writer could not write either.
-		empty = empty && err == nil && len(entries) == 0
-		for _, e := range entries {
-			name := e.Name()
-			switch {
-			case e.IsDir() && w.Vault.Skips(joinPath(dir, name), true) == "":
-				todo = append(todo, joinPath(dir, name))
-			case !strings.HasPrefix(name, tempPrefix) || !e.Type().IsRegular():
-			case strings.HasSuffix(name, tempSuffix), strings.HasSuffix(name, draftSuffix):
-				found[name] = dir
-			}
+	visit := func(dir string, e fs.DirEntry) {
+		empty = false
+		name := e.Name()
+		if strings.HasPrefix(name, tempPrefix) && e.Type().IsRegular() &&
+			(strings.HasSuffix(name, tempSuffix) || strings.HasSuffix(name, draftSuffix)) {
+			found[name] = dir
 		}
 	}
-	return found, empty, nil
+	all := walk{vault: w.Vault, rules: w.Vault.currentRules(), visit: visit, tree: new(memory.Tree)}
+	tree, err := all.readTree(ctx)
+	// Where a directory cannot be read, the writer could not write either.
+	return found, empty && err == nil && len(tree.Skipped) == 0, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -42,8 +43,8 @@ func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directo
 }
 
 func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
-	w := walk{vault: v, enter: enter}
 	tree := &memory.Tree{From: from}
+	w := walk{vault: v, enter: enter, tree: tree}
 	if from == "" {
 		var err error
 		w.rules, err = v.loadRules()
@@ -64,22 +65,7 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 			return tree, nil
 		}
 	}
-
-	w.tree = tree
-	_, err := withTimeout(ctx, v, func(ctx context.Context) (none struct{}, _ error) {
-		w.group, w.ctx = errgroup.WithContext(ctx)
-		w.group.SetLimit(maxWalkers)
-		return none, w.readTree(from)
-	})
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(tree.Files, foundByPath)
-	slices.SortFunc(tree.Skipped, skippedByPath)
-	return tree, nil
+	return w.readTree(ctx)
 }
 
 // A walk is the state shared by the goroutines of Walk.
@@ -88,6 +74,7 @@ type walk struct {
 	root  int
 	rules *rules
 	enter func(memory.Directory)
+	visit func(dir string, e fs.DirEntry) // called with all entries instead of observing files, if not nil
 	group *errgroup.Group
 	ctx   context.Context // ends with the first error
 
@@ -95,15 +82,28 @@ type walk struct {
 	tree *memory.Tree
 }
 
-// readTree reads the directory at path and all below it.
-func (w *walk) readTree(path string) error {
-	err := w.vault.runStep(func() (err error) { w.root, err = w.vault.openRoot(); return err })
-	if err != nil {
-		return err
+// readTree reads the directory of the tree and all below it.
+func (w *walk) readTree(ctx context.Context) (*memory.Tree, error) {
+	_, err := withTimeout(ctx, w.vault, func(ctx context.Context) (none struct{}, _ error) {
+		err := w.vault.runStep(func() (err error) { w.root, err = w.vault.openRoot(); return err })
+		if err != nil {
+			return none, err
+		}
+		defer unix.Close(w.root)
+		w.group, w.ctx = errgroup.WithContext(ctx)
+		w.group.SetLimit(maxWalkers)
+		w.group.Go(func() error { return w.visitDir(w.tree.From) })
+		return none, w.group.Wait()
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	defer unix.Close(w.root)
-	w.group.Go(func() error { return w.visitDir(path) })
-	return w.group.Wait()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.tree.Files, foundByPath)
+	slices.SortFunc(w.tree.Skipped, skippedByPath)
+	return w.tree, nil
 }
 
 // visitDir reads a directory and all below it, with other goroutines if there are
@@ -146,8 +146,9 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error
 		addSkipped(tree, dir, err)
 		return nil, nil
 	}
-	// os.File provides ReadDir and takes ownership of fd.
-	f := os.NewFile(uintptr(fd), dir)
+	// os.File provides ReadDir and takes ownership of fd. The name is used only if the file
+	// system reports no types of entries.
+	f := os.NewFile(uintptr(fd), filepath.Join(w.vault.Dir, dir))
 	defer f.Close()
 	if w.enter != nil {
 		var st unix.Stat_t
@@ -180,6 +181,11 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error
 // entry is a directory to be read.
 func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
 	path := joinPath(dir, e.Name())
+	if w.visit != nil {
+		w.mu.Lock()
+		w.visit(dir, e)
+		w.mu.Unlock()
+	}
 	switch {
 	case e.IsDir():
 		if w.vault.skipDir(path, w.rules) != "" {
@@ -189,6 +195,7 @@ func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) 
 			tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: "directory"})
 		}
 		return path
+	case w.visit != nil:
 	case isMarkdown(path):
 		w.visitFile(fd, path, e.Name(), tree)
 	case e.Type() == fs.ModeSymlink && e.Name()[0] != '.':
