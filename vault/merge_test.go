@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,51 +14,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-const copyPath = "memory/2026-02-05.sync-conflict-20260205-120000-ABCDEFG.md"
-
 // writeCopy saves a conflict copy of a file and returns its path.
 func writeCopy(t *testing.T, w *Writer, path, text string) string {
 	t.Helper()
 	copied := strings.TrimSuffix(path, ".md") + ".sync-conflict-20260205-120000-ABCDEFG.md"
 	writeFile(t, w.Vault, copied, text)
 	return copied
-}
-
-// TestMerge merges a conflict copy whose common version only the journal has, and
-// undoes the merge.
-func TestMerge(t *testing.T) {
-	const path = "memory/2026-02-05.md"
-	w := newWriter(t, nil)
-	w.mustWrite(t, contentChange(path, "- [ ] one\n- two\n"), contentChange(path, "- [ ] one\n- two\n- three\n"))
-	for _, c := range []struct{ name, file, copied, want string }{
-		{"additions", "- [ ] one\n- two\n- three\n", "- [ ] one\n- two\n- there\n", "- [ ] one\n- two\n- three\n- there\n"},
-		{"tick", "- [ ] one\n- two\n- three\n", "- [x] one\n- two\n- three\n- there\n", "- [x] one\n- two\n- three\n- there\n"},
-		{"removal", "- [ ] one\n- two\n", "- [ ] one\n- two\n- three\n- there\n", "- [ ] one\n- two\n- three\n- there\n"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			writeFile(t, w.Vault, path, c.file)
-			writeCopy(t, w, path, c.copied)
-			m := &Merger{Writer: w, Layout: &memory.Layout{}}
-			plan, err := m.Plan(copyPath)
-			must(t, err)
-			if !plan.Base || !plan.Additions || len(plan.Conflicts) > 0 {
-				t.Errorf("base %t, additions %t, conflicts %v", plan.Base, plan.Additions, plan.Conflicts)
-			}
-			must(t, second(m.MergeAdditions(t.Context(), copyPath, true, false)))
-			wantFiles(t, w, map[string]string{path: c.want})
-			w.mustUndo(t, w.lastChange())
-			wantFiles(t, w, map[string]string{path: c.file, copyPath: c.copied})
-		})
-	}
-	m := &Merger{Writer: w, Layout: &memory.Layout{}}
-	if _, err := m.Plan(path); !errors.Is(err, ErrNotCopy) {
-		t.Errorf("%v", err)
-	}
-	writeFile(t, w.Vault, "x.md.orig", "- a\n")
-	if _, err := m.Plan("x.md.orig"); !errors.Is(err, ErrNoOriginal) {
-		t.Errorf("%v", err)
-	}
-	w.wantRefused(t, contentChange(copyPath, "- never\n"), "conflict copy")
 }
 
 // TestMergeTicks merges versions in which each machine ticked another box, with the
@@ -95,50 +55,6 @@ func TestMergeTicks(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestMergeFrontmatter merges versions whose frontmatter has times of their own, and
-// finds the common version by the text below.
-func TestMergeFrontmatter(t *testing.T) {
-	const path = "memory/2026-02-05.md"
-	front := func(hour, body string) string { return "---\nupdated_at: 2026-02-05T" + hour + ":00:00Z\n---\n" + body }
-	w := newWriter(t, nil)
-	w.mustWrite(t, contentChange(path, front("10", "- one\n")), contentChange(path, front("11", "- one\n- here\n")))
-	m := &Merger{Writer: w, Layout: &memory.Layout{}}
-	must(t, second(m.MergeAdditions(t.Context(), writeCopy(t, w, path, front("12", "- one\n- there\n")), true, false)))
-	wantFiles(t, w, map[string]string{path: front("12", "- one\n- here\n- there\n")})
-
-	// A change of the readers is not undone by a version that lacks it.
-	const other, public, private = "notes/a.md", "---\nvisibility: public_ok\n---\n", "---\nvisibility: private_only\n---\n"
-	w.mustWrite(t, contentChange(other, public+"- one\n"), contentChange(other, private+"- one\n"))
-	must(t, second(m.MergeAdditions(t.Context(), writeCopy(t, w, other, public+"- one\n"), true, false)))
-	if got := w.readTestTree(t)[other]; got != private+"- one\n" {
-		t.Errorf("%s", got)
-	}
-}
-
-// TestMergeChangedFile merges a copy into a file that cannot be merged by entries
-// any more, because it has changed since the plan.
-func TestMergeChangedFile(t *testing.T) {
-	const path, changed = "memory/2026-02-05.md", "---\nvisibility: [\n---\n<private>\n- new\n"
-	for _, keep := range []memory.Keep{memory.KeepBoth, memory.KeepOurs, memory.KeepTheirs} {
-		w := newWriter(t, nil)
-		writeFile(t, w.Vault, path, "- one\n")
-		writeCopy(t, w, path, "- two\n")
-		m := &Merger{Writer: w, Layout: &memory.Layout{}}
-		plan, err := m.Plan(copyPath)
-		must(t, err)
-		writeFile(t, w.Vault, path, changed)
-		_, err = m.Apply(t.Context(), plan, &keep)
-		if (keep != memory.KeepOurs) != errors.Is(err, memory.ErrWhole) {
-			t.Errorf("keep %d: %v", keep, err)
-		}
-		want := map[string]string{path: changed}
-		if keep != memory.KeepOurs {
-			want[copyPath] = "- two\n"
-		}
-		wantFiles(t, w, want)
 	}
 }
 

@@ -1,0 +1,198 @@
+package vault
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// A scriptTest executes a script of testdata/scripts, which undo.txtar there describes.
+type scriptTest struct {
+	*testing.T
+	w    *Writer
+	ids  map[string]string // of changes, by name
+	busy bool              // each exchange fails, as if other programs saved the file again and again
+	out  strings.Builder
+}
+
+// TestScripts compares the results of the commands of each script with its indented lines.
+func TestScripts(t *testing.T) {
+	names, err := filepath.Glob("testdata/scripts/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		must(t, err)
+		before := txtar.Format(archive)
+		for i, script := range archive.Files {
+			s := &scriptTest{T: t, w: newWriter(t, nil), ids: map[string]string{}}
+			s.w.fault = func(call string, do func() error) error {
+				if call == "exchange" && s.busy {
+					return errConcurrentSave
+				}
+				return do()
+			}
+			clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+			s.w.Journal.Now = func() time.Time { clock = clock.Add(time.Minute); return clock }
+			for line := range strings.Lines(string(script.Data)) {
+				if !strings.HasPrefix(line, "  ") {
+					s.out.WriteString(line)
+					s.do(strings.TrimSpace(line))
+				}
+			}
+			archive.Files[i].Data = []byte(s.out.String())
+		}
+		after := txtar.Format(archive)
+		if *update {
+			must(t, os.WriteFile(name, after, 0o644))
+		} else if diff := cmp.Diff(string(before), string(after)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// print adds an indented line, with the names of changes instead of their IDs.
+func (s *scriptTest) print(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	for name, id := range s.ids {
+		line = strings.ReplaceAll(line, id, name)
+	}
+	s.out.WriteString("  " + line + "\n")
+}
+
+// do executes a command.
+func (s *scriptTest) do(line string) {
+	name, command, named := strings.Cut(line, " = ")
+	if !named {
+		command = line
+	}
+	var args []string
+	for rest := command; rest != ""; {
+		arg, err := strconv.QuotedPrefix(rest)
+		if err == nil {
+			rest = strings.TrimPrefix(rest[len(arg):], " ")
+			arg, _ = strconv.Unquote(arg)
+		} else {
+			arg, rest, _ = strings.Cut(rest, " ")
+		}
+		args = append(args, arg)
+	}
+	args = append(args, "", "", "", "")
+	u, m := &Undoer{s.w}, &Merger{Writer: s.w, Layout: &memory.Layout{}}
+	var written Written
+	var undone []UndoResult
+	var err error
+	switch args[0] {
+	case "save":
+		writeFile(s.T, s.w.Vault, args[1], args[2])
+	case "mkdir":
+		must(s.T, os.Mkdir(s.w.Vault.name(args[1]), 0o700))
+	case "write", "remove":
+		c := removalChange(args[1])
+		if args[0] == "write" {
+			c = contentChange(args[1], args[2])
+		}
+		if c.Group = args[4]; args[3] == "with" {
+			c.Group = s.ids[args[4]]
+		}
+		written, err = s.w.Write(s.Context(), c)
+	case "move":
+		written, err = s.w.Move(s.Context(), args[1], args[2], Change{Cause: "archive", Requested: true})
+	case "together":
+		var changes []Change
+		for _, path := range args[1 : len(args)-4] {
+			changes = append(changes, contentChange(path, "text\n"))
+			changes[len(changes)-1].Group = "together"
+		}
+		err = errors.Join(s.w.WriteAll(s.Context(), changes)...)
+	case "busy":
+		s.busy = args[1] == "on"
+	case "undo":
+		undone, err = u.Undo(s.Context(), s.ids[args[1]], false)
+	case "undo-since", "dry-undo-since":
+		var since time.Time
+		if r, err := s.w.Journal.Get(s.ids[args[1]]); err == nil {
+			since = r.Time.Add(time.Second)
+		}
+		inGroup := func(r *journal.Record) bool { return args[2] == "" || r.Group == args[2] }
+		undone = u.UndoSince(s.Context(), since, inGroup, args[0] == "dry-undo-since")
+		if args[2] != "" { // in any order
+			slices.SortFunc(undone, func(a, b UndoResult) int { return strings.Compare(a.Record.Path, b.Record.Path) })
+		}
+	case "merge", "plan", "merge-additions":
+		plan, failure := m.Plan(args[1])
+		if err = failure; err != nil {
+			break
+		}
+		keep := map[string]*memory.Keep{"ours": new(memory.KeepOurs), "theirs": new(memory.KeepTheirs), "both": new(memory.KeepBoth)}[args[2]]
+		switch args[0] {
+		case "plan":
+			s.print("common version %t, additions %t, conflicts %d", plan.Base, plan.Additions, len(plan.Conflicts))
+		case "merge":
+			if args[3] != "" { // saved after the plan
+				path, _ := memory.CopyOf(args[1])
+				writeFile(s.T, s.w.Vault, path, args[3])
+			}
+			written, err = m.Apply(s.Context(), plan, keep)
+		default:
+			written, err = m.MergeAdditions(s.Context(), args[1], true, false)
+		}
+	case "journal":
+		again, failure := journal.Open(s.w.Journal.Dir, 0)
+		must(s.T, failure)
+		for _, r := range slices.Backward(again.List(time.Time{}, "", 0)) {
+			now, _ := s.w.Journal.Get(r.ID)
+			s.print("%s %s %s %s%q", r.ID, r.Cause, r.FilePath(), r.State, r.Undoes)
+			if now.State != r.State {
+				s.Errorf("%+v was %+v before the journal was opened again", r, now)
+			}
+		}
+	case "tree":
+		files := s.w.readTestTree(s.T)
+		must(s.T, filepath.WalkDir(s.w.Vault.Dir, func(name string, e fs.DirEntry, err error) error {
+			if path, _ := filepath.Rel(s.w.Vault.Dir, name); e.IsDir() && path != "." {
+				files[path+"/"] = ""
+			}
+			return err
+		}))
+		for _, path := range slices.Sorted(maps.Keys(files)) {
+			if strings.HasSuffix(path, "/") {
+				s.print("%s", path)
+			} else {
+				s.print("%s %q", path, files[path])
+			}
+		}
+	default:
+		s.Fatalf("no such command: %s", line)
+	}
+	if len(undone) > 0 && undone[0].By != "" {
+		written.ID = undone[0].By
+	}
+	if named && written.ID != "" {
+		s.ids[name] = written.ID
+	}
+	for _, r := range undone {
+		s.print("%s: %v", r.Record.FilePath(), r.Err)
+	}
+	if err != nil {
+		s.print("%v", err)
+	}
+}
