@@ -187,9 +187,15 @@ func (a *TodoAddAnswer) render(t *Text) {
 }
 
 func (a *TodoAnswer) render(t *Text) {
-	t.addBox(a.State, Line{Text: a.Text, Untrusted: a.Untrusted})
+	tasks := map[string]bool{} // by their texts
 	for _, c := range a.Changed {
-		t.add(Line{Depth: 2, Path: c.Path, Line: c.Line, Text: c.Text, Untrusted: a.Untrusted})
+		tasks[cmp.Or(c.Text, a.Text)] = true
+	}
+	several := len(tasks) > 1
+	t.addBox(a.State, Line{Text: cmp.Or(TextIf(several, Plural(len(tasks), "task")), a.Text), Untrusted: a.Untrusted})
+	for _, c := range a.Changed {
+		t.add(Line{Depth: 2, Path: c.Path, Line: c.Line, Text: cmp.Or(c.Text, TextIf(several, a.Text)),
+			Untrusted: a.Untrusted})
 	}
 	for _, l := range a.Left {
 		t.warn("unchanged: %s%s", TextIf(!strings.HasPrefix(l.Reason, l.Path), l.Path+": "), l.Reason)

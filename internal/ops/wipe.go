@@ -29,13 +29,12 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	switch {
 	case m.Writer == nil:
 		return nil, errNoWriter
-	case r.Confirm != c.Scope.Subject:
-		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject of the request", r.Confirm).
-			WithHint("set `confirm` to the subject")
 	case c.Scope.Subject == m.Owner:
-		return nil, api.Errorf(api.Invalid, "the memory of the owner cannot be deleted, because it is the whole "+
-			"memory directory").
-			WithHint("remove the files yourself")
+		return nil, api.Errorf(api.Invalid, "wipe %s: the memory of the owner is the whole memory directory", m.Owner).
+			WithHint("set `subject` to another subject, or delete the files yourself")
+	case r.Confirm != c.Scope.Subject:
+		return nil, api.Errorf(api.Invalid, "wipe %s: `confirm` is %q, not this subject", c.Scope.Subject, r.Confirm).
+			WithHint("set `confirm` to %s", c.Scope.Subject)
 	}
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()

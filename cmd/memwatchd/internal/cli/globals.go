@@ -151,7 +151,7 @@ func (g *Globals) ConnectRunning(cmd *cobra.Command) (*config.Config, *client.Cl
 	case err == nil || g.Config.Dir != "":
 		return c, dc, err
 	case g.Config.File != "" && g.Config.Name == "":
-		return nil, nil, UsageError{Err: fmt.Errorf("%w; to find the daemon nevertheless, add --name or --socket", err)}
+		return nil, nil, UsageError{Err: fmt.Errorf("%w (to find the daemon without this file, add --name or --socket)", err)}
 	}
 	named := config.Default()
 	name, nameErr := config.FindName(g.Config, os.Environ())
