@@ -58,6 +58,7 @@ type analyzer struct {
 	env   *snowballstem.Env
 
 	emit func(token)
+	only *initials  // of the plain words that emit needs; nil for all
 	word []wordRune // word being read
 	run  runState   // run being read
 	low  []byte
@@ -65,6 +66,9 @@ type analyzer struct {
 	text   string // being analyzed
 	joined int    // start of the words that dots join with the one being read, or -1
 }
+
+// An initials is a set of first bytes of terms.
+type initials [utf8.RuneSelf]bool
 
 type wordRune struct {
 	r          rune

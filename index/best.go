@@ -95,7 +95,11 @@ type fold struct {
 // the best whose text is in no better hit.
 func (s *search) foldCandidates(offset, limit int) (f fold) {
 	want := offset + limit
-	for n := 2*want + 32; ; n *= 2 {
+	n := want + 10
+	if s.query.ByFile || s.query.Mode == Recent {
+		n += want + 22 // many candidates of one file
+	}
+	for ; ; n *= 2 {
 		var top []candidate
 		top, f.total = s.bestCandidates(n)
 		f.hits = f.hits[:0]

@@ -199,8 +199,8 @@ func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
 			return
 		}
 		s.err = s.damaged(s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {
-			if s.visible(number) {
-				fn(number, *s.table.blocks.at(number), v)
+			if r := s.table.refOf(number); r.variant != noVariant {
+				fn(number, r, v)
 			}
 		}))
 	}
@@ -221,6 +221,4 @@ func (s *search) eachEntry(key string, fn func(entryKey)) {
 }
 
 // visible reports whether a block of bleve is in this version of the table.
-func (s *search) visible(block uint32) bool {
-	return block < s.table.blocks.length && s.table.blocks.at(block).variant != noVariant
-}
+func (s *search) visible(block uint32) bool { return s.table.refOf(block).variant != noVariant }

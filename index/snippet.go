@@ -121,6 +121,13 @@ var listMarker = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 // their matches.
 func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has map[string]bool) (string, [][2]int) {
 	var found []match
+	a.only = new(initials)
+	defer func() { a.only = nil }()
+	for term := range weight {
+		if term != "" && term[0] < utf8.RuneSelf {
+			a.only[term[0]] = true
+		}
+	}
 	for i, line := range lines {
 		var inLine []match
 		a.eachToken(line, func(t token) {

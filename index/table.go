@@ -141,6 +141,14 @@ func (t *table) edit() *table {
 
 func (t *table) variantAt(n uint32) *variant { return *t.variants.at(n) }
 
+// refOf returns the variant of a block of bleve, noVariant if the block is not in this version.
+func (t *table) refOf(block uint32) ref {
+	if block >= t.blocks.length {
+		return ref{variant: noVariant}
+	}
+	return *t.blocks.at(block)
+}
+
 // prefixOf returns the prefix of every term of a partition. All have the same length, so
 // none is the beginning of another. The owner is hashed because it can contain a
 // credential.

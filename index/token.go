@@ -119,11 +119,13 @@ func plainWord(s string) int {
 }
 
 func (a *analyzer) emitPlain(start, end int) {
-	a.low = a.low[:0]
-	for i := start; i < end; i++ {
-		a.low = append(a.low, a.text[i]|0x20)
+	if a.only == nil || a.only[a.text[start]|0x20] { // stems begin as their words
+		a.low = a.low[:0]
+		for i := start; i < end; i++ {
+			a.low = append(a.low, a.text[i]|0x20)
+		}
+		a.emit(token{term: a.stemOf(scriptLatin), start: start, end: end})
 	}
-	a.emit(token{term: a.stemOf(scriptLatin), start: start, end: end})
 	a.emitJoined(start, end)
 }
 
