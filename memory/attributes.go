@@ -169,17 +169,14 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 			} else {
 				bad("type_unknown", "unknown type, ignored; use one of %s", strings.Join(EntryTypes, ", "))
 			}
-		case "importance":
-			if f, ok := parseFraction(a.Value); ok {
+		case "importance", "confidence":
+			switch f, err := strconv.ParseFloat(a.Value, 64); {
+			case err != nil || !(f >= 0 && f <= 1):
+				bad(a.Key+"_unreadable", "%s is not a number from 0 to 1, ignored", a.Key)
+			case a.Key == "importance":
 				e.Importance = f
-			} else {
-				bad("importance_unreadable", "importance is not a number from 0 to 1, ignored")
-			}
-		case "confidence":
-			if f, ok := parseFraction(a.Value); ok {
+			default:
 				e.Confidence, e.HasConfidence = f, true
-			} else {
-				bad("confidence_unreadable", "confidence is not a number from 0 to 1, ignored")
 			}
 		case "visibility":
 			if a.Value != PublicOK.String() && a.Value != PrivateOnly.String() {
@@ -241,11 +238,6 @@ func lastFreshDay(value, day string) string {
 		return ""
 	}
 	return from.AddDate(0, 0, int(n)).Format(time.DateOnly)
-}
-
-func parseFraction(s string) (float64, bool) {
-	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil && f >= 0 && f <= 1
 }
 
 // Comment returns the HTML comment that gives attributes to the entry it

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Draft is the input of a client about a session, without its frontmatter.
@@ -181,16 +183,10 @@ var linkText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", 
 
 // linkTarget percent-encodes characters that would end the target of a link.
 func linkTarget(s string) string {
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		if strings.IndexByte(" \"'`()<>[]\\{}|^", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-			continue
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
+	return targetEndRE().ReplaceAllStringFunc(s, func(c string) string { return fmt.Sprintf("%%%02X", c) })
 }
+
+var targetEndRE = lazyregexp.New("[ \"'`()<>\\[\\]\\\\{}|^]")
 
 // textLinesOf returns the lines of a text, with white space collapsed and
 // without blank lines.

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -86,21 +87,12 @@ func yamlScalar(s string, quote byte) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case isPrintable(string(r)):
-			b.WriteRune(r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
+		char := string(r)
+		if !isPrintable(char) || r == '"' || r == '\\' {
+			quoted := strconv.Quote(char) // YAML has the escapes of Go
+			char = quoted[1 : len(quoted)-1]
 		}
+		b.WriteString(char)
 	}
 	b.WriteByte('"')
 	return b.String()

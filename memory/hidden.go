@@ -70,12 +70,12 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 		s := p.ln.span(i, i)
 		line := bytes.TrimRight(p.text[s.Start:s.End], " \t\n")
 		switch {
-		case open == nil && s.Start >= p.body && code[i]: // a version may have an open fence
-		case isMarker(line, '<'):
+		case !markerRE().Match(line), open == nil && s.Start >= p.body && code[i]: // a version may have an open fence
+		case line[0] == '<':
 			open = []lineRange{{i, i}}
-		case open != nil && (isMarker(line, '|') || isMarker(line, '=')):
+		case open != nil && line[0] != '>':
 			open = append(open, lineRange{i, i})
-		case len(open) > 1 && isMarker(line, '>'):
+		case len(open) > 1:
 			marks, open = append(append(marks, open...), lineRange{i, i}), nil
 		}
 	}
@@ -93,15 +93,9 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 // conflictMarkers is the problem code of a file with conflict markers.
 const conflictMarkers = "conflict_markers"
 
-// isMarker reports whether a line is a conflict marker: seven equal characters and,
-// if not the middle one, a name.
-func isMarker(line []byte, c byte) bool {
-	const size = 7
-	if len(line) < size || bytes.Count(line[:size], []byte{c}) != size {
-		return false
-	}
-	return len(line) == size || c != '=' && line[size] == ' '
-}
+// markerRE matches a conflict marker: seven equal characters and, if not the middle one,
+// a name.
+var markerRE = lazyregexp.New(`^(?:={7}|(?:<{7}|\|{7}|>{7})(?: .*)?)$`)
 
 // markerWord is part of the markers of generated text.
 const markerWord = "memwatchd:generated"

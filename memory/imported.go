@@ -563,7 +563,7 @@ func (w *entryWriter) entryOf(above, text, below string) *Entry {
 }
 
 func asItem(text string) string {
-	return "- " + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n  "), "\n  \n", "\n\n")
+	return "- " + indentBelow(text, "  ")
 }
 
 // comment returns the comment with the attributes in which a parsed entry differs from

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A leaf is the text of a block without nested blocks: a paragraph, a heading,
@@ -193,29 +195,21 @@ func startsMark(b []byte, from, to int) bool {
 	return false
 }
 
-// maxPrivateTag is the maximum length of a <private> or </private> tag in bytes.
-const maxPrivateTag = len("</private") + 100
+// privateRE matches a <private> or </private> tag.
+var privateRE = lazyregexp.New(`(?i)<(/?)private(?:[ \t][^>]{0,98})?>`)
 
 // privateTag returns the length of the <private> or </private> tag at the start of
-// b, or 0 if there is none, and whether it is a closing tag. b begins with "<".
+// b, or 0 if there is none, and whether it is a closing tag.
 func privateTag(b []byte) (n int, closing bool) {
-	rest := b[1:]
-	if len(rest) > 0 && rest[0] == '/' {
-		rest, closing = rest[1:], true
+	if word := bytes.TrimPrefix(b[1:], []byte("/")); len(word) == 0 || word[0]|0x20 != 'p' {
+		return 0, false // most angle brackets
 	}
-	const word = "private"
-	if len(rest) <= len(word) || !strings.EqualFold(string(rest[:len(word)]), word) {
+	const longest = len("</private>") + 99
+	m := privateRE().FindSubmatchIndex(b[:min(len(b), longest)])
+	if m == nil || m[0] > 0 {
 		return 0, false
 	}
-	rest = rest[len(word):]
-	if rest[0] != '>' && rest[0] != ' ' && rest[0] != '\t' {
-		return 0, false
-	}
-	end := bytes.IndexByte(rest[:min(len(rest), maxPrivateTag-len("</private"))], '>')
-	if end < 0 {
-		return 0, false
-	}
-	return len(b) - len(rest) + end + 1, closing
+	return m[1], m[3] > m[2]
 }
 
 // scanAngle reads a comment, a <private> tag or an autolink at offset i, and
@@ -275,30 +269,17 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 		f.tags = append(f.tags, FoldTag(word))
 		return from + len(word) + 2
 	}
-	end, letters := from, false
-	for end < len(b) && end-from < 200 {
-		r, n := utf8.DecodeRune(b[end:])
-		switch {
-		case isEmojiStyle(r):
-		case unicode.IsLetter(r) || unicode.IsMark(r) || r == '_' || r == '\u200d' || unicode.Is(unicode.So, r):
-			letters = true
-		case unicode.IsDigit(r):
-		case end > from && (r == '-' || r == '/' || r == ':' || r == '.'):
-		default:
-			n = 0
-		}
-		if n == 0 {
-			break
-		}
-		end += n
-	}
-	word := strings.TrimRight(FoldTag(string(b[from:end])), "-/:.")
-	if !letters || word == "" {
+	found := tagRE().Find(b[from:min(len(b), from+200)])
+	word := strings.TrimRight(FoldTag(string(found)), "-/:.")
+	if strings.TrimFunc(word, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("-/:.", r) }) == "" {
 		return i + 1 + runLen(b[i+1:], '#')
 	}
 	f.tags = append(f.tags, word)
-	return end
+	return from + len(found)
 }
+
+// tagRE matches the word of a tag, which may be a number.
+var tagRE = lazyregexp.New(`^[\pL\pM\p{So}\p{Nd}_\x{200d}][\pL\pM\p{So}\p{Nd}_\x{200d}/:.-]*`)
 
 // atWordStart reports whether the character before b[i] separates words.
 func atWordStart(b []byte, i int) bool {
@@ -365,13 +346,4 @@ func percentComment(b []byte, i int) int {
 func hasMarks(b []byte) bool { return bytes.Contains(b, commentOpen) || HasPrivateTag(string(b)) }
 
 // HasPrivateTag reports whether a text contains a <private> tag.
-func HasPrivateTag(text string) bool {
-	for at := range len(text) {
-		if text[at] == '<' {
-			if n, _ := privateTag([]byte(text[at:min(len(text), at+maxPrivateTag)])); n > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
+func HasPrivateTag(text string) bool { return privateRE().MatchString(text) }

@@ -150,20 +150,11 @@ func fencedBlock(value string, object bool) string {
 	for run := range strings.FieldsFuncSeq(value, func(r rune) bool { return r != '`' }) {
 		mark = max(mark, len(run)+1)
 	}
-	fence, info := strings.Repeat("`", mark), ""
+	fence, info := "\n"+strings.Repeat("`", mark), ""
 	if object {
 		info = "json"
 	}
-	var b strings.Builder
-	b.WriteString("  " + fence + info + "\n")
-	for line := range strings.SplitSeq(value, "\n") {
-		if line != "" {
-			b.WriteString("  " + line)
-		}
-		b.WriteByte('\n')
-	}
-	b.WriteString("  " + fence)
-	return b.String()
+	return strings.TrimPrefix(indentBelow(fence+info+"\n"+value+fence, "  "), "\n")
 }
 
 // isItem reports whether a text parses as exactly one item with the given key,

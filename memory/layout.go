@@ -267,14 +267,10 @@ type Root struct {
 
 // ValidRoot returns an error if a root cannot have a name.
 func ValidRoot(name string) error {
-	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-"
-	switch {
-	case name == "" || len(name) > 63 || strings.Trim(name, allowed) != "" || name[0] == '-':
-		return fmt.Errorf("%q is not the name of a folder: use up to 63 lower-case letters, digits, dashes and underscores", name)
-	case name == MemoryRoot:
+	if name == MemoryRoot {
 		return fmt.Errorf("%q is the name of the memory directory itself", name)
 	}
-	return nil
+	return validLabel(name, "folder")
 }
 
 // MemoryRoot is the name of the memory directory in lists of roots.

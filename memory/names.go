@@ -69,12 +69,18 @@ func DailyName(base string) (day string, ok bool) {
 // ValidHost returns an error if the name of a machine cannot be part of the name of
 // a daily note.
 func ValidHost(host string) error {
-	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-"
-	switch {
-	case host == "" || len(host) > 63 || strings.Trim(host, allowed) != "" || strings.HasPrefix(host, "-"):
-		return fmt.Errorf("%q is not the name of a machine: use up to 63 lower-case letters, digits, dashes and underscores", host)
-	case conflictMark("."+host+"-") >= 0:
+	if conflictMark("."+host+"-") >= 0 {
 		return fmt.Errorf("%q is part of the names of conflict copies", host)
+	}
+	return validLabel(host, "machine")
+}
+
+var labelRE = lazyregexp.New(`^[a-z0-9_][a-z0-9_-]{0,62}$`)
+
+// validLabel returns an error if a name cannot be that of a machine or a folder.
+func validLabel(name, of string) error {
+	if !labelRE().MatchString(name) {
+		return fmt.Errorf("%q is not the name of a %s: use up to 63 lower-case letters, digits, dashes and underscores", name, of)
 	}
 	return nil
 }
@@ -127,18 +133,8 @@ const maxName = 200
 // hidden, or if the name is taken. So ids that differ in more than a colon get
 // different names.
 func sanitizeName(id string, taken func(name string) bool) string {
-	var b strings.Builder
-	unsafe := id == ""
-	for _, r := range id {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			b.WriteRune(r)
-		default:
-			b.WriteByte('_')
-			unsafe = unsafe || r != ':'
-		}
-	}
-	name := b.String()
+	name := unsafeRE().ReplaceAllString(strings.ReplaceAll(id, ":", "_"), "_")
+	unsafe := id == "" || unsafeRE().MatchString(strings.ReplaceAll(id, ":", ""))
 	if len(name) > maxName {
 		name, unsafe = name[:maxName], true
 	}
@@ -150,6 +146,9 @@ func sanitizeName(id string, taken func(name string) bool) string {
 	}
 	return name
 }
+
+// unsafeRE matches a character that is not part of file names.
+var unsafeRE = lazyregexp.New(`[^A-Za-z0-9._-]`)
 
 // isSafeName reports whether an id can have the name, which has a hash if it was cut.
 func isSafeName(name string) bool {

@@ -126,15 +126,8 @@ func (d *Document) adaptItem(text string, beside, nth int) string {
 	} else if len(textMarker) > 1 {
 		marker = textMarker
 	}
-	lines := strings.Split(marker+text[len(textMarker):], "\n")
 	shift := indent + strings.Repeat(" ", max(0, len(marker)-len(textMarker)))
-	lines[0] = indent + lines[0]
-	for i, line := range lines[1:] {
-		if line != "" {
-			lines[i+1] = shift + line
-		}
-	}
-	return strings.Join(lines, "\n")
+	return indent + indentBelow(marker+text[len(textMarker):], shift)
 }
 
 // wouldBePublic reports whether an entry that was parsed alone would be public

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Client-supplied text is data: it becomes one block of a file and must not
@@ -111,20 +113,20 @@ func ListItem(text string) string {
 	return "- " + strings.Join(lines, "\n  ")
 }
 
+// blockRE matches the start of a line that would begin, or continue, a block other than a
+// paragraph, or a task. Group 1 is the number of an item.
+var blockRE = lazyregexp.New(`^(?:([0-9]{1,9})[.)](?: |$)|#+(?: |$)|[-+*_=](?: |$)|(?:- *)+$|(?:\+ *)+$|(?:\* *)+$|(?:_ *)+$|` +
+	`(?:= *)+$|[-:][-:| ]*$|~~~|` + "```" + `|\[[[:ascii:]]\](?: |$)|\[.*\]:|%%|[>|<])`)
+
 // escapeStart escapes text that would begin a block or a task at the start of a
 // line.
 func escapeStart(s string) string {
-	if s == "" {
-		return ""
+	m := blockRE().FindStringSubmatchIndex(s)
+	if m == nil {
+		return s
 	}
-	n := len(s) - len(strings.TrimLeft(s, "0123456789"))
-	switch c := s[0]; {
-	case n > 0 && n < 10 && n < len(s) && (s[n] == '.' || s[n] == ')') && (n+1 == len(s) || s[n+1] == ' '):
-		return s[:n] + `\` + s[n:]
-	case strings.IndexByte("#>-+*_=~`|<[:%", c) >= 0 && startsBlock(s):
-		return `\` + s
-	}
-	return s
+	at := max(m[3], 0)
+	return s[:at] + `\` + s[at:]
 }
 
 // escapeEnd escapes text that would be a block id at the end of a line.
@@ -135,27 +137,6 @@ func escapeEnd(s string) string {
 	}
 	at := strings.LastIndexByte(s, '^')
 	return s[:at] + `\` + s[at:]
-}
-
-// startsBlock reports whether a line that begins with a special character would
-// begin, or continue, a block other than a paragraph.
-func startsBlock(s string) bool {
-	switch s[0] {
-	case '#':
-		hashes := runLen(s, '#')
-		return hashes == len(s) || s[hashes] == ' '
-	case '-', '+', '*', '_', '=':
-		return len(s) == 1 || s[1] == ' ' || strings.Trim(s, s[:1]+" ") == "" || strings.Trim(s, "-:| ") == ""
-	case '~', '`':
-		return runLen(s, s[0]) > 2
-	case '[':
-		return len(s) > 2 && s[2] == ']' && (len(s) == 3 || s[3] == ' ') || strings.Contains(s, "]:")
-	case ':':
-		return strings.Trim(s, "-:| ") == ""
-	case '%':
-		return strings.HasPrefix(s, "%%")
-	}
-	return true
 }
 
 // CleanLine converts any text to a line that [CheckText] accepts. It is for
@@ -205,20 +186,15 @@ func escapePercent(text string) string {
 // one entry with this text depends on the text: [Entry.Content] returns it.
 func WriteForms(text string, item bool) []string {
 	text = TrimText(text)
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		if i > 0 && lines[i] != "" {
-			lines[i] = "  " + lines[i]
-		}
+	indented := indentBelow(text, "  ")
+	head, rest, several := strings.Cut(indented, "\n")
+	first := escapeStart(head)
+	if several && !strings.HasPrefix(head, "[") {
+		first = head // blocks may begin here, but not a task
 	}
-	first := escapeStart(lines[0])
-	if len(lines) > 1 && !strings.HasPrefix(lines[0], "[") {
-		first = lines[0] // blocks may begin here, but not a task
-	}
-	below := "-\n  " + strings.Join(lines, "\n")
-	lines[0] = "- " + first
-	forms := []string{strings.Join(lines, "\n"), below}
-	if len(lines) > 1 {
+	forms := []string{"- " + first, "-\n  " + indented}
+	if several {
+		forms[0] += "\n" + rest
 		return forms
 	}
 	forms[0] = escapeEnd(forms[0])
@@ -227,6 +203,13 @@ func WriteForms(text string, item bool) []string {
 	}
 	return forms
 }
+
+// indentBelow indents the lines of a text below the first one, except empty ones.
+func indentBelow(text, indent string) string {
+	return belowRE().ReplaceAllString(text, "\n"+indent+"$1")
+}
+
+var belowRE = lazyregexp.New(`\n([^\n])`)
 
 // TrimText returns text with unix line endings and without blank lines at its ends
 // and white space at its end. Text of one line has no white space at its start
