@@ -145,12 +145,12 @@ func setsPrivate(attrs []attr) bool {
 	return ok && ParseVisibility(v) == PrivateOnly
 }
 
-// applyAttributes copies attributes to the entry and returns the problems
-// found. It ignores the visibility, which [docParser.entryVisibility] decides.
-func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
-	bad := func(code, format string, args ...any) {
-		problems = append(problems, Problem{code, e.Line, fmt.Sprintf(format, args...)})
-	}
+const unknownVisibility = "unknown visibility, treated as private_only; use public_ok or private_only"
+
+// applyAttributes copies attributes to an entry. It ignores the visibility, which
+// [docParser.entryVisibility] decides.
+func (p *docParser) applyAttributes(e *Entry, attrs []attr) {
+	bad := func(code, format string, args ...any) { p.addProblem(code, e.Line, fmt.Sprintf(format, args...)) }
 	if e.Attributes == nil {
 		e.Attributes = make(map[string]string, len(attrs))
 	}
@@ -180,8 +180,7 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 			}
 		case "visibility":
 			if a.Value != PublicOK.String() && a.Value != PrivateOnly.String() {
-				bad("visibility_unknown",
-					"unknown visibility, treated as private_only; use public_ok or private_only")
+				bad("visibility_unknown", unknownVisibility)
 			}
 		case "checked":
 			if _, err := time.Parse(time.DateOnly, a.Value); err != nil {
@@ -207,7 +206,6 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 			e.Pin = slices.Contains([]string{"true", "yes", "on", "1", "y"}, strings.ToLower(a.Value))
 		}
 	}
-	return problems
 }
 
 // UncheckedSince returns the day on which an entry was last known to be true, if

@@ -15,10 +15,7 @@ import (
 // readers of each entry, and from them its id, tags and times.
 func (p *docParser) finishDocument() {
 	d := p.d
-	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
-	problems, unclosed := p.private.matchTags(p.marks, p.ln)
-	d.Problems = append(d.Problems, problems...)
-	d.Unsound = d.Unsound || unclosed
+	p.matchTags()
 	if p.of != nil {
 		p.private = privateRanges{} // already applied when the whole file was parsed
 	}
@@ -112,7 +109,7 @@ func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility 
 func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
 	e.Partition, e.Masked = p.partitionFor(p.entryVisibility(e, dr)), p.d.hasMaskedText(e.Span)
 	if dr.attrs != nil {
-		p.d.Problems = append(p.d.Problems, e.applyAttributes(dr.attrs)...)
+		p.applyAttributes(e, dr.attrs)
 	}
 	for i := range e.Tasks {
 		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.isEntry {

@@ -85,39 +85,38 @@ func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	return Span{}, Span{}, from, true
 }
 
-// readFront parses a file's frontmatter and returns the offset of the body. Text is
-// the masked source with LF line endings. readFront masks values one by one and
+// readFront parses a file's frontmatter and finds the body. It masks values one by one and
 // leaves keys and the ids that determine the file's subject unmasked.
-func (l *Layout) readFront(src, text []byte) (f Front, body int, problems []Problem) {
-	if l.Mask != nil {
+func (p *docParser) readFront(src []byte) {
+	f, text := &p.d.Front, p.text
+	if p.l.Mask != nil {
 		text = unixText(src)
 	}
 	front, inner, body, open := cutFront(text)
+	f.Present, f.Span, p.body = open, front, body
 	if !open {
 		if s, ok := findMisplaced(text[body:]); ok {
 			f.Present, f.Broken = true, true
-			return f, body, append(problems,
-				Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
-					"frontmatter is not at the top of the file and is ignored; remove the blank lines above the " +
-						"frontmatter. Until then, the file is private"})
+			p.addProblem("frontmatter_misplaced", 1+bytes.Count(text[:body+s], []byte("\n")),
+				"frontmatter is not at the top of the file and is ignored; remove the blank lines above the "+
+					"frontmatter. Until then, the file is private")
 		}
-		return f, body, nil
+		return
 	}
-	f.Present, f.Span = true, front
 	if front.End == 0 {
 		f.Broken = true
-		return f, body, append(problems, Problem{"frontmatter_unclosed", 1,
-			"frontmatter has no closing --- line; add this line. Until then, the file is private and never changed"})
+		p.addProblem("frontmatter_unclosed", 1,
+			"frontmatter has no closing --- line; add this line. Until then, the file is private and never changed")
+		return
 	}
-	if err := f.parseFields(src, text, inner, l.location(), &problems); err != nil {
-		f = Front{Present: true, Broken: true, Span: front}
-		problems = []Problem{{"frontmatter_broken", errorLine(err),
-			err.Error() + ". Until the frontmatter is fixed, the file is private and never changed"}}
+	if err := p.parseFields(src, text, inner); err != nil {
+		f.Broken = true
+		p.addProblem("frontmatter_broken", errorLine(err),
+			err.Error()+". Until the frontmatter is fixed, the file is private and never changed")
 	}
-	if l.Mask != nil {
-		f.maskValues(func(s string) string { return string(l.Mask([]byte(s))) })
+	if p.l.Mask != nil {
+		f.maskValues(func(s string) string { return string(p.l.Mask([]byte(s))) })
 	}
-	return f, body, problems
 }
 
 // findMisplaced finds a frontmatter below blank lines. Because "---" is also a
@@ -225,7 +224,7 @@ func plainYAML(n *yaml.Node, first, depth int) error {
 	return nil
 }
 
-func (f *Front) parseFields(src, text []byte, inner Span, loc *time.Location, problems *[]Problem) error {
+func (p *docParser) parseFields(src, text []byte, inner Span) error {
 	const first = 2 // the line after the opening fence
 	root, err := yamlMapping(src[inner.Start:inner.End], maxFront, first)
 	if err != nil {
@@ -248,9 +247,9 @@ func (f *Front) parseFields(src, text []byte, inner Span, loc *time.Location, pr
 		if root.Style&yaml.FlowStyle == 0 && k.Column == 1 {
 			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next))}
 		}
-		f.Fields = append(f.Fields, field)
+		p.d.Front.Fields = append(p.d.Front.Fields, field)
 	}
-	f.setValues(loc, problems)
+	p.setFrontValues()
 	return nil
 }
 
@@ -316,15 +315,14 @@ func (f *Front) Names() []string {
 	return names
 }
 
-// setValues sets the typed values of the known keys.
-func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
-	f.time("created_at", loc, problems) // only checked
-	f.Updated = f.time("updated_at", loc, problems)
+// setFrontValues sets the typed values of the known keys.
+func (p *docParser) setFrontValues() {
+	f := &p.d.Front
+	p.frontTime("created_at") // only checked
+	f.Updated = p.frontTime("updated_at")
 	f.Summary, f.Source, f.By = f.text("summary"), f.text("source"), f.text("written_by")
-	if at := f.time("summary_at", loc, problems); !at.IsZero() && at.Before(f.Updated) && f.Summary != "" {
-		field, _ := f.Field("summary_at")
-		*problems = append(*problems, Problem{"summary_old", field.Line,
-			"items are newer than the summary; write a new summary and remove summary_at"})
+	if at := p.frontTime("summary_at"); !at.IsZero() && at.Before(f.Updated) && f.Summary != "" {
+		p.frontProblem("summary_old", "summary_at", "items are newer than the summary; write a new summary and remove summary_at")
 	}
 	f.Tasks, f.FollowUps = f.text("tasks"), f.text("follow_ups")
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
@@ -342,18 +340,15 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 		text := f.text("visibility")
 		f.Visibility = ParseVisibility(text)
 		if !field.isScalar() || text != f.Visibility.String() {
-			*problems = append(*problems,
-				Problem{"visibility_unknown", field.Line,
-					"unknown visibility, treated as private_only; use public_ok or private_only"})
+			p.frontProblem("visibility_unknown", "visibility", unknownVisibility)
 			f.Visibility = PrivateOnly
 		}
 	}
 	for _, field := range f.Fields {
 		value, _ := field.Value.(string)
 		if field.Key != "visibility" && meansPrivate(value) {
-			*problems = append(*problems,
-				Problem{"visibility_unknown", field.Line,
-					"unknown key with the value private_only, treated as visibility; use visibility: private_only"})
+			p.frontProblem("visibility_unknown", field.Key,
+				"unknown key with the value private_only, treated as visibility; use visibility: private_only")
 			f.HasVisibility, f.Visibility = true, PrivateOnly
 		}
 	}
@@ -401,13 +396,11 @@ func maskValue(key string, v any, hide func(string) string) any {
 	return v
 }
 
-func (f *Front) time(key string, loc *time.Location, problems *[]Problem) time.Time {
-	text := f.text(key)
-	t, ok := ParseTime(text, loc)
+func (p *docParser) frontTime(key string) time.Time {
+	text := p.d.Front.text(key)
+	t, ok := ParseTime(text, p.l.location())
 	if !ok && text != "" {
-		field, _ := f.Field(key)
-		*problems = append(*problems,
-			Problem{"time_unreadable", field.Line, key + " is not a time such as 2026-02-04T12:34:56Z"})
+		p.frontProblem("time_unreadable", key, key+" is not a time such as 2026-02-04T12:34:56Z")
 	}
 	return t
 }

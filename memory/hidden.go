@@ -120,19 +120,16 @@ func IsInjectedHeader(line string) bool {
 // percentBlock returns the last line of the comment of Obsidian that begins at the
 // start of line i and ends at the end of a line, or 0 if there is none. last is the
 // last line that the search has read.
-func percentBlock(text []byte, ln lines, code map[int]bool, i int) (to, last int) {
-	start := ln.start(i)
-	for last = i; last <= ln.count(); last++ {
-		s := ln.span(last, last)
-		line := bytes.TrimRight(text[s.Start:s.End], " \t\n")
-		if last == i {
-			line = line[len(percentMark):]
-		}
+func (p *docParser) percentBlock(code map[int]bool, i int) (to, last int) {
+	start := p.ln.start(i) + len(percentMark)
+	for last = i; last <= p.ln.count(); last++ {
+		from := max(start, p.ln.start(last))
+		line := bytes.TrimRight(p.text[from:p.ln.start(last+1)], " \t\n")
 		n := bytes.Index(line, percentMark)
 		if n < 0 || code[last] {
 			continue
 		}
-		inside := text[start+len(percentMark) : s.Start+len(bytes.TrimRight(text[s.Start:s.End], " \t\n"))-len(percentMark)]
+		inside := p.text[start : from+n]
 		if n+len(percentMark) == len(line) && len(bytes.TrimSpace(inside)) > 0 && !hasMarks(inside) {
 			return last, last
 		}
@@ -141,48 +138,39 @@ func percentBlock(text []byte, ln lines, code map[int]bool, i int) (to, last int
 	return 0, last
 }
 
-// hideGenerated replaces generated text, injected blocks and comments of Obsidian with
-// spaces in a copy of the text, so that memory never indexes its own output. It
-// ignores lines inside code. If there is nothing to hide, it returns text itself.
-func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte, regions []lineRange,
-	problems []Problem) {
-	generated := bytes.Contains(text[body:], []byte(markerWord))
-	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) &&
-		!bytes.Contains(text[body:], []byte(FilteredHeader)) && !bytes.Contains(text[body:], percentMark) {
-		return text, nil, nil
+// findHidden returns the lines of generated text, injected blocks and comments of Obsidian
+// outside code. Spaces replace them in the text, so that memory never indexes its own output.
+func (p *docParser) findHidden(tops []topBlock) (regions []lineRange) {
+	text := p.text[p.body:]
+	if !bytes.Contains(text, []byte(markerWord)) && !bytes.Contains(text, []byte("[Memory:")) &&
+		!bytes.Contains(text, []byte(FilteredHeader)) && !bytes.Contains(text, percentMark) {
+		return nil
 	}
-	code, unclosed, unclosedPercent := codeLines(tops, body, ln), false, false
+	code, unclosed, unclosedPercent := codeLines(tops, p.body, p.ln), false, false
 	line := func(i int) string {
-		s := ln.span(i, i)
-		return string(bytes.TrimRight(text[s.Start:s.End], " \t\n"))
+		s := p.ln.span(i, i)
+		return string(bytes.TrimRight(p.text[s.Start:s.End], " \t\n"))
 	}
-	for i := ln.at(body); i <= ln.count(); i++ {
-		if ln.start(i) < body || code[i] {
+	for i := p.ln.at(p.body); i <= p.ln.count(); i++ {
+		if p.ln.start(i) < p.body || code[i] {
 			continue
 		}
 		to := 0
 		switch s := line(i); {
 		case strings.HasPrefix(s, string(percentMark)) && !unclosedPercent:
 			var last int
-			to, last = percentBlock(text, ln, code, i)
-			unclosedPercent = last > ln.count()
-		case strings.TrimLeft(s, " ") == GeneratedOpen:
-			for j := i + 1; j <= ln.count() && !unclosed; j++ {
-				if strings.TrimLeft(line(j), " ") == GeneratedClose {
-					to = j
-					break
-				}
+			to, last = p.percentBlock(code, i)
+			p.d.percent, unclosedPercent = p.d.percent || to > 0, last > p.ln.count()
+		case strings.TrimLeft(s, " ") == GeneratedOpen && !unclosed:
+			for to = i + 1; to <= p.ln.count() && strings.TrimLeft(line(to), " ") != GeneratedClose; to++ {
 			}
-			if to == 0 && !unclosed {
-				unclosed = true // applies to all later markers, so do not search again
-				problems = append(problems,
-					Problem{"generated_unclosed", i,
-						"generated text has no closing marker and is treated as text; add " + GeneratedClose})
+			if to > p.ln.count() {
+				to, unclosed, p.d.Unsound = 0, true, true // applies to all later markers, so do not search again
+				p.addProblem("generated_unclosed", i,
+					"generated text has no closing marker and is treated as text; add "+GeneratedClose)
 			}
 		case IsInjectedHeader(s):
-			to = i
-			for to < ln.count() && inInjectedBlock(line(to+1), s == FilteredHeader) {
-				to++
+			for to = i; to < p.ln.count() && inInjectedBlock(line(to+1), s == FilteredHeader); to++ {
 			}
 		}
 		if to > 0 {
@@ -190,10 +178,7 @@ func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte
 			i = to
 		}
 	}
-	if regions == nil {
-		return text, nil, problems
-	}
-	return blankRegions(text, regions, ln), regions, problems
+	return regions
 }
 
 // blankRegions returns a copy of a text with spaces in place of regions.
@@ -226,39 +211,38 @@ func inInjectedBlock(line string, filtered bool) bool {
 	return strings.HasPrefix(line, "- ")
 }
 
-// matchTags matches the <private> tags of a file. The marks must be sorted. An
-// unclosed tag makes the rest of the file private; a closing tag without an
-// opening one makes its own line private.
-func (p *privateRanges) matchTags(marks []privateMark, ln lines) (problems []Problem, unclosed bool) {
+// matchTags matches the <private> tags of a file. An unclosed tag makes the rest of the file
+// private; a closing tag without an opening one makes its own line private.
+func (p *docParser) matchTags() {
+	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
 	depth, from := 0, 0
-	for _, m := range marks {
-		line := ln.at(m.at)
+	for _, m := range p.marks {
+		line := p.ln.at(m.at)
+		private := lineRange{line, line}
 		switch {
 		case m.code:
-			p.regions = append(p.regions, lineRange{line, line})
 		case !m.close:
 			depth++
 			if depth == 1 {
 				from = line
 			}
-		case depth > 0:
+			continue
+		case depth > 1:
 			depth--
-			if depth == 0 {
-				p.regions = append(p.regions, lineRange{from, line})
-			}
+			continue
+		case depth == 1:
+			depth, private.from = 0, from
 		default:
-			p.regions = append(p.regions, lineRange{line, line})
-			problems = append(problems, Problem{"private_unopened", line, "</private> has no opening <private>"})
+			p.addProblem("private_unopened", line, "</private> has no opening <private>")
 		}
+		p.private.regions = append(p.private.regions, private)
 	}
-	p.regions = joinRegions(p.regions)
+	p.private.regions = joinRegions(p.private.regions)
 	if depth > 0 {
-		p.hideFrom(from)
-		problems = append(problems,
-			Problem{"private_unclosed", from,
-				"unclosed <private>; the rest of the file is private. Add </private>"})
+		p.private.hideFrom(from)
+		p.d.Unsound = true
+		p.addProblem("private_unclosed", from, "unclosed <private>; the rest of the file is private. Add </private>")
 	}
-	return problems, depth > 0
 }
 
 // A lineRange is a range of 1-based lines, inclusive.

@@ -195,8 +195,10 @@ func startsMark(b []byte, from, to int) bool {
 	return false
 }
 
-// privateRE matches a <private> or </private> tag.
-var privateRE = lazyregexp.New(`(?i)<(/?)private(?:[ \t][^>]{0,98})?>`)
+// privateTagPattern matches a <private> or </private> tag, which has a limited length.
+const privateTagPattern = `(?i:<(/?)private(?:[ \t][^>]{0,98})?>)`
+
+var privateRE, privateStartRE = lazyregexp.New(privateTagPattern), lazyregexp.New(`^` + privateTagPattern)
 
 // privateTag returns the length of the <private> or </private> tag at the start of
 // b, or 0 if there is none, and whether it is a closing tag.
@@ -204,9 +206,8 @@ func privateTag(b []byte) (n int, closing bool) {
 	if word := bytes.TrimPrefix(b[1:], []byte("/")); len(word) == 0 || word[0]|0x20 != 'p' {
 		return 0, false // most angle brackets
 	}
-	const longest = len("</private>") + 99
-	m := privateRE().FindSubmatchIndex(b[:min(len(b), longest)])
-	if m == nil || m[0] > 0 {
+	m := privateStartRE().FindSubmatchIndex(b)
+	if m == nil {
 		return 0, false
 	}
 	return m[1], m[3] > m[2]

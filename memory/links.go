@@ -166,15 +166,13 @@ func (p *docParser) addArchived(s string, add func(string)) {
 		}
 		return
 	}
-	s = strings.TrimPrefix(s, memoryDir+"/")
-	day, name, ok := strings.Cut(s, "/")
-	if !ok { // a daily note is archived in its day, too
-		base, md := CutMarkdown(s)
-		day, ok = DailyName(base)
-		ok = ok && md
-		name = s
+	dir, name := path.Split(strings.TrimPrefix(s, memoryDir+"/"))
+	day := strings.TrimSuffix(dir, "/")
+	base, md := CutMarkdown(name)
+	if of, ok := DailyName(base); ok && md && dir == "" { // a daily note is archived in its day, too
+		day = of
 	}
-	if !ok || !IsDay(day) || strings.Contains(name, "/") {
+	if !IsDay(day) {
 		return
 	}
 	if strings.HasPrefix(p.d.Place.Path, longtermsDir+"/") {

@@ -61,10 +61,8 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p.plain = p.plain && bytes.IndexByte(src, '\r') < 0 && bytes.IndexByte(src, 0) < 0
 	p.ln = splitLines(p.text)
 
-	var problems []Problem
 	if of == nil || of.front {
-		d.Front, p.body, problems = l.readFront(src, p.text)
-		d.Problems = append(d.Problems, problems...)
+		p.readFront(src)
 		p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
 	}
 	if p.plain {
@@ -84,18 +82,11 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 
 	tops, problem := p.parseStructure()
 	p.recordLimit(tops, problem)
-	text, hidden, problems := hideGenerated(p.text, tops, p.body, p.ln)
-	d.Problems = append(d.Problems, problems...)
-	if len(problems) > 0 {
-		d.Unsound = true
-	}
-	d.percent = slices.ContainsFunc(hidden, func(r lineRange) bool {
-		return bytes.HasPrefix(p.text[p.ln.start(r.from):], percentMark)
-	})
+	hidden := p.findHidden(tops)
 	p.readHidden(hidden)
 	p.hidden = joinRegions(append(marks, hidden...))
 	if hidden != nil {
-		p.text = text
+		p.text = blankRegions(p.text, hidden, p.ln)
 		tops, _ = p.parseStructure()
 	}
 	for _, t := range tops {
