@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -30,18 +29,12 @@ const maxArchive = 512 << 10
 type origin struct{ from, section, lines string }
 
 func originOf(doc *memory.Document, e *memory.Entry) origin {
-	return origin{doc.Place.Path, sectionText(e.Sections), string(linesOf(doc, e))}
+	return origin{doc.Place.Path, sectionText(e.Sections), linesOf(doc, e)}
 }
 
 // linesOf returns an entry's lines, each ended by a line feed.
-func linesOf(doc *memory.Document, e *memory.Entry) []byte {
-	b := bytes.TrimPrefix(doc.Source[e.Span.Start:e.Span.End], []byte("\ufeff"))
-	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
-	b = bytes.ReplaceAll(b, []byte("\r"), []byte("\n"))
-	if !bytes.HasSuffix(b, []byte("\n")) {
-		b = append(bytes.Clone(b), '\n')
-	}
-	return b
+func linesOf(doc *memory.Document, e *memory.Entry) string {
+	return doc.SourceLines(e.Line, e.EndLine) + "\n"
 }
 
 // sectionText returns a section path as an attribute value: the escaped names,
@@ -81,11 +74,11 @@ func archiveSection(from string, section []string) []string {
 
 // parseItem parses lines as a file of their own. The lines must form exactly one
 // item.
-func (c *Compactor) parseItem(lines []byte, modified time.Time) (*memory.Document, error) {
-	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: lines, ModTime: modified})
+func (c *Compactor) parseItem(lines string, modified time.Time) (*memory.Document, error) {
+	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: []byte(lines), ModTime: modified})
 	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 ||
 		doc.Entries[0].Block != memory.Item ||
-		len(doc.Hidden)+len(doc.Headings) > 0 || !bytes.Equal(linesOf(doc, &doc.Entries[0]), lines) {
+		len(doc.Hidden)+len(doc.Headings) > 0 || linesOf(doc, &doc.Entries[0]) != lines {
 		return nil, errors.New("the entry is not a separate list item")
 	}
 	return doc, nil
@@ -156,7 +149,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 }
 
 // originalLines returns the lines of an archived entry before it was archived.
-func (c *Compactor) originalLines(copied []byte) ([]byte, error) {
+func (c *Compactor) originalLines(copied string) ([]byte, error) {
 	doc, err := c.parseItem(copied, time.Time{})
 	if err != nil {
 		return nil, err

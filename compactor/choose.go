@@ -70,15 +70,8 @@ func (p *planner) protectItems() {
 		}
 	}
 	slices.SortFunc(order, func(a, b *candidate) int {
-		pin := func(c *candidate) int {
-			if c.e.Pin {
-				return 0
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(pin(a), pin(b)), cmp.Compare(b.e.Importance, a.e.Importance),
-			cmp.Compare(b.score.Total, a.score.Total),
-			b.e.Time.Compare(a.e.Time), cmp.Compare(a.entry, b.entry))
+		return cmp.Or(trueFirst(a.e.Pin, b.e.Pin), cmp.Compare(b.e.Importance, a.e.Importance),
+			cmp.Compare(b.score.Total, a.score.Total), b.e.Time.Compare(a.e.Time), cmp.Compare(a.entry, b.entry))
 	})
 	var sum api.CompactSize
 	for _, c := range order {
@@ -91,6 +84,17 @@ func (p *planner) protectItems() {
 			c.protected = "pinned"
 		}
 	}
+}
+
+// trueFirst compares two properties, so that entries with the property come first.
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 func isImportant(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
@@ -140,10 +144,8 @@ func (p *planner) mergeDuplicates() {
 	}
 	newest := map[sameness]*candidate{}
 	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Undated(), c.e.Type, c.e.Partition} }
-	alone := func(c *candidate) bool {
-		return hasOpenTask(c.e) || c.e.Undated() == "" ||
-			c.e.Masked
-	} // one mask may stand for two texts
+	// One mask may stand for two texts.
+	alone := func(c *candidate) bool { return hasOpenTask(c.e) || c.e.Undated() == "" || c.e.Masked }
 	for i := range p.items {
 		c := &p.items[i]
 		if alone(c) {

@@ -40,10 +40,10 @@ func splitEntries(doc *memory.Document) (items map[string]int, rest []string) {
 		e := &doc.Entries[i]
 		switch e.Block {
 		case memory.Item:
-			items[entryKey(e, sectionKey(e), string(linesOf(doc, e)))]++
+			items[entryKey(e, sectionKey(e), linesOf(doc, e))]++
 		case memory.EmptyHeading:
 		default:
-			rest = append(rest, sectionKey(e)+"\x00"+string(linesOf(doc, e)))
+			rest = append(rest, sectionKey(e)+"\x00"+linesOf(doc, e))
 		}
 	}
 	return items, rest

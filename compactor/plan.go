@@ -124,16 +124,10 @@ func (p *planner) explainKept() {
 			stay = append(stay, &p.items[i])
 		}
 	}
-	class := func(c *candidate) int {
-		switch {
-		case c.protected != "":
-			return 2
-		case c.reason == "":
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(stay, func(a, b *candidate) int { return cmp.Or(cmp.Compare(class(a), class(b)), byScore(a, b)) })
+	slices.SortFunc(stay, func(a, b *candidate) int {
+		return cmp.Or(trueFirst(a.protected == "", b.protected == ""),
+			trueFirst(a.protected == "" && a.reason != "", b.protected == "" && b.reason != ""), byScore(a, b))
+	})
 	for _, c := range stay {
 		p.plan.Kept = append(p.plan.Kept, p.makeStep(c, api.Keep, cmp.Or(c.protected, c.reason, "score")))
 	}

@@ -117,7 +117,7 @@ func (b *restoration) findEntry(doc *memory.Document) int {
 	at := len(doc.Entries) - 1
 	for ; at >= 0; at-- {
 		e, section := &doc.Entries[at], sectionPath(b.section)
-		if n := len(e.Sections) - len(section); string(linesOf(doc, e)) == b.lines && n >= 0 &&
+		if n := len(e.Sections) - len(section); linesOf(doc, e) == b.lines && n >= 0 &&
 			(n == 0 || len(section) > 0) && slices.EqualFunc(e.Sections[n:], section, memory.SameSection) {
 			break
 		}

@@ -111,16 +111,10 @@ func chooseSentences(doc *memory.Document, entries []int) []sentence {
 
 // byWeight returns the entries in the order in which their sentences are chosen.
 func byWeight(doc *memory.Document, entries []int) []int {
-	first := func(e *memory.Entry) int {
-		if e.Type == "decision" {
-			return 0
-		}
-		return 1
-	}
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b int) int {
 		x, y := &doc.Entries[a], &doc.Entries[b]
-		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time),
+		return cmp.Or(trueFirst(x.Type == "decision", y.Type == "decision"), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time),
 			cmp.Compare(a, b))
 	})
 	return entries

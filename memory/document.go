@@ -443,7 +443,7 @@ func (d *Document) SourceLines(from, to int) string {
 	}
 	s := d.lines.span(from, to)
 	text := bytes.TrimPrefix(d.Source[s.Start:s.End], bom)
-	return string(trimEnding(unixText(text)))
+	return strings.TrimSuffix(unixLines(string(text)), "\n")
 }
 
 // Masked reports whether the document contains masked text. In that case its

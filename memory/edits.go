@@ -47,10 +47,8 @@ func (w *passAttempt) computeEdits() error {
 func (w *passAttempt) setTask(t *Task, s TaskState) error {
 	switch at := t.Box.Start; {
 	case t.State == s:
-	case t.Box.End > at && s == Done:
-		w.editList = append(w.editList, Edit{t.Box, []byte("x")})
 	case t.Box.End > at:
-		w.editList = append(w.editList, Edit{t.Box, []byte(" ")})
+		w.editList = append(w.editList, Edit{t.Box, []byte{" x"[s]}})
 	case s == Done:
 		w.editList = append(w.editList, Edit{t.Box, []byte(checkMark + " ")})
 	default:

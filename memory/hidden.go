@@ -15,8 +15,7 @@ import (
 func (p *docParser) readHidden(regions []lineRange) {
 	for _, r := range regions {
 		s := p.ln.span(r.from, r.to)
-		lf, f := leaf{buf: p.text[s.Start:s.End], at: s.Start, html: true}, inlineElements{}
-		f.scanLeaf(&lf)
+		lf, f := p.scanMarks(s.Start, s.End)
 		f.marks = nil // the tags of a closed comment too
 		f.skippedMarks(lf.buf, lf.pos)
 		private := len(f.marks) > 0
@@ -35,13 +34,19 @@ func (p *docParser) readHidden(regions []lineRange) {
 	}
 }
 
+// scanMarks reads the comments and the <private> tags of a part of the text.
+func (p *docParser) scanMarks(from, to int) (lf leaf, f inlineElements) {
+	lf = leaf{buf: p.text[from:to], at: from, html: true}
+	f.scanLeaf(&lf)
+	return lf, f
+}
+
 // readInfo records the marks in the info strings of code blocks. A mark makes the
 // entry private that contains the code block.
 func (p *docParser) readInfo(n ast.Node) {
 	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
 		s := code.Info.Segment
-		lf, f := leaf{buf: p.text[p.body+s.Start : p.body+s.Stop], at: p.body + s.Start, html: true}, inlineElements{}
-		f.scanLeaf(&lf)
+		lf, f := p.scanMarks(p.body+s.Start, p.body+s.Stop)
 		private := len(f.marks) > 0
 		for _, c := range lf.comments {
 			private = private || c.state == commentBroken || setsPrivate(c.attrs)

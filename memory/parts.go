@@ -31,24 +31,16 @@ func isField(line string) bool {
 // them, rows of a table, and nested items. It returns none if only the whole entry will do.
 func (d *Document) MatchingParts(e *Entry, match func(text string) bool) (list [][2]int) {
 	parts := d.parts(e)
-	own := strings.Builder{}
+	texts := make([]strings.Builder, 1+len(parts.list)) // the first is that of the entry itself
 	for line := e.Line; line <= e.EndLine; line++ {
-		if parts.at[line-e.Line] < 0 {
-			own.WriteString(d.SourceLines(line, line) + "\n")
-		}
+		texts[1+parts.at[line-e.Line]].WriteString(d.SourceLines(line, line) + "\n")
 	}
-	own.Write(d.Source[e.Comment.Start:e.Comment.End]) // belongs to the entry, wherever it is
-	if len(parts.list) == 0 || match(own.String()) {
+	texts[0].Write(d.Source[e.Comment.Start:e.Comment.End]) // belongs to the entry, wherever it is
+	if len(parts.list) == 0 || match(texts[0].String()) {
 		return nil
 	}
 	for i, p := range parts.list {
-		var text strings.Builder
-		for line := p.from; line <= p.to; line++ {
-			if parts.at[line-e.Line] == i {
-				text.WriteString(d.SourceLines(line, line) + "\n")
-			}
-		}
-		if n := len(list); match(text.String()) && (n == 0 || p.from > list[n-1][1]) {
+		if n := len(list); match(texts[1+i].String()) && (n == 0 || p.from > list[n-1][1]) {
 			list = append(list, [2]int{p.from, p.to})
 		}
 	}

@@ -447,21 +447,18 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	default:
 		after = node.Line
 	}
-	end := ln.ending(src, after)
+	end := string(ln.ending(src, after))
+	at := ln.start(after + 1)
+	unended := at == len(src) && at > 0 && len(trimEnding(src)) == at && !bytes.Equal(src, bom)
 	for _, quote := range []byte{0, '"'} {
-		var text []byte
+		text := strings.Repeat(" ", indent) + yamlScalar(key, quote) + ": " + yamlScalar(subject, quote) + end
 		if node == nil {
-			text = append([]byte("links:"), end...)
+			text = "links:" + end + text
 		}
-		text = append(text, bytes.Repeat([]byte(" "), indent)...)
-		text = append(append(text, yamlScalar(key, quote)+": "+yamlScalar(subject, quote)...), end...)
-		at := len(src)
-		if after < ln.count() {
-			at = ln.start(after + 1)
-		} else if at > 0 && len(trimEnding(src)) == at && !bytes.Equal(src, bom) {
-			text = append(bytes.Clone(end), bytes.TrimSuffix(text, end)...)
+		if unended {
+			text = end + strings.TrimSuffix(text, end)
 		}
-		if next, ok := editLinks(src, Edit{Span{at, at}, text}, want); ok {
+		if next, ok := editLinks(src, Edit{Span{at, at}, []byte(text)}, want); ok {
 			return next, nil
 		}
 	}
@@ -494,9 +491,7 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 			return next, nil
 		}
 	}
-	return nil, fmt.Errorf("%s line %d: write the link on a line of its own, or remove the link "+
-		"by hand", IdentitiesPath,
-		line)
+	return nil, fmt.Errorf("%s line %d: write the link on a line of its own, or remove the link by hand", IdentitiesPath, line)
 }
 
 // editLinks applies an edit to the file of links and reports whether the result

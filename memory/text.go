@@ -152,16 +152,9 @@ var anchorRE = lazyregexp.New(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
 // splitAnchor returns the Obsidian block id at the end of a text, and the text
 // before it.
 func splitAnchor(s string) (id, before string) {
-	if strings.IndexByte(s, '^') < 0 {
-		return "", s
-	}
 	t := strings.TrimRight(s, " \t\n")
 	i := strings.LastIndexByte(t, '^')
-	if i < 0 || len(t)-i > 100 {
-		return "", s
-	}
-	m := anchorRE().FindStringSubmatchIndex(t[max(0, i-1):])
-	if m == nil {
+	if i < 0 || len(t)-i > 100 || !anchorRE().MatchString(t[max(0, i-1):]) {
 		return "", s
 	}
 	return t[i+1:], strings.TrimRight(t[:i], " \t\n")
