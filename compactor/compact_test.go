@@ -2,38 +2,24 @@ package compactor
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// unpicture decodes the bytes that an archive cannot represent: ␍ is a carriage
-// return, and ␤ at the end means no final newline.
-func unpicture(b []byte) []byte {
-	return []byte(strings.NewReplacer("␍\n", "\r\n", "␤\n", "").Replace(string(b)))
-}
-
-func picture(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", "␍\n")
-	if s != "" && !strings.HasSuffix(s, "\n") {
-		s += "␤\n"
-	}
-	return s
-}
 
 // TestCompactGolden checks the archives in testdata/compact. They contain the
 // files of a root, the result of one run (names with →), and the result of
 // restoring all moved items (names with ←).
 func TestCompactGolden(t *testing.T) {
-	golden(t, "compact", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "compact", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		terms := termsOf(t, string(a.Comment))
 		var files []txtar.File
 		for _, f := range a.Files {
-			files = append(files, txtar.File{Name: f.Name, Data: unpicture(f.Data)})
+			files = append(files, txtar.File{Name: f.Name, Data: golden.Decode(f.Data)})
 		}
 		r := newTestRoot(t, files)
 		r.MaxLoss = terms.MaxLoss
@@ -42,7 +28,7 @@ func TestCompactGolden(t *testing.T) {
 		r.compact(Request{})
 		shown := func(mark string) {
 			for _, f := range slices.Sorted(slices.Values(r.paths())) {
-				a.Files = append(a.Files, txtar.File{Name: f + mark, Data: []byte(picture(r.files[f]))})
+				a.Files = append(a.Files, txtar.File{Name: f + mark, Data: golden.Encode([]byte(r.files[f]))})
 			}
 		}
 		shown(" →")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -25,8 +26,19 @@ func newCompress(tr *tree) *Compress {
 	}}
 }
 
+// movesOf lists the files that a plan moves, and those that stay.
+func movesOf(plan *CompressPlan) (text string) {
+	for _, f := range plan.Files {
+		text += fmt.Sprintf("%s → %s\n", f.From, f.To)
+	}
+	for _, s := range plan.Stay {
+		text += fmt.Sprintf("%s stays: %s\n", s.Path, s.Reason)
+	}
+	return text
+}
+
 func TestCompressGolden(t *testing.T) {
-	golden(t, "compress", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "compress", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		tr := newTree(a.Files)
 		before := maps.Clone(tr.files)
 		report, err := newCompress(tr).Run(t.Context(), 0, false)
@@ -34,20 +46,14 @@ func TestCompressGolden(t *testing.T) {
 			t.Fatalf("report %+v, %v", report, err)
 		}
 		tr.group(t)
-		var b strings.Builder
-		for _, f := range report.Plan.Files {
-			fmt.Fprintf(&b, "%s → %s\n", f.From, f.To)
-		}
-		for _, s := range report.Plan.Stay {
-			fmt.Fprintf(&b, "%s stays: %s\n", s.Path, s.Reason)
-		}
+		result := movesOf(&report.Plan)
 		for _, path := range slices.Sorted(maps.Keys(tr.files)) {
 			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && tr.files[path] == before[f.From] })
 			if tr.files[path] != before[path] && !moved {
-				fmt.Fprintf(&b, "\n=== %s\n%s", path, tr.files[path])
+				result += fmt.Sprintf("\n=== %s\n%s", path, tr.files[path])
 			}
 		}
-		return withResult(a, b.String())
+		return withResult(a, result)
 	})
 }
 
@@ -69,24 +75,24 @@ func TestCompressLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in one goroutine, in which the race detector finds nothing")
 	}
-	for _, a := range archives(t, "compress") {
+	for _, a := range golden.Archives(t, "compress") {
 		whole := newTree(a.Files)
 		before, texts := whole.String(), whole.texts()
 		if _, err := newCompress(whole).Run(t.Context(), 0, false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(texts, whole.texts()); diff != "" {
-			t.Errorf("%s: texts (-before +after):\n%s", a.name, diff)
+			t.Errorf("%s: texts (-before +after):\n%s", a.Name, diff)
 		}
 		done := whole.String()
 		again, err := newCompress(whole).Run(t.Context(), 0, false)
 		if err != nil || again.Applied > 0 || len(again.Plan.Files) > 0 {
-			t.Errorf("%s: again: %+v, %v", a.name, again, err)
+			t.Errorf("%s: again: %+v, %v", a.Name, again, err)
 		}
 		writes := len(whole.writes)
 		whole.undo()
 		if diff := cmp.Diff(before, whole.String()); diff != "" {
-			t.Errorf("%s: undone (-before +after):\n%s", a.name, diff)
+			t.Errorf("%s: undone (-before +after):\n%s", a.Name, diff)
 		}
 
 		for k := range writes { // killed at each write
@@ -234,33 +240,18 @@ func TestCompressMeanwhile(t *testing.T) {
 }
 
 func TestSentences(t *testing.T) {
-	long := strings.Repeat("word ", 60)
-	for text, want := range map[string][]string{
-		"- One. Two! Three? four":                 {"One.", "Two!", "Three? four"},
-		"- e.g. this, i.e. that. 3.14 is pi.":     {"e.g. this, i.e. that.", "3.14 is pi."},
-		"一句。两句！三句？四":                              {"一句。", "两句！", "三句？", "四"},
-		"- a\n  continued\n  - nested\n  - [x] b": {"a continued", "nested", "b"},
-		"1. numbered\n2. next":                    {"numbered"}, // the second line is another entry
-		"> quoted\n> text":                        {"quoted text"},
-		"- with `code`. Without.":                 {"Without."},
-		"- has\n  ```\n  code\n  ```\n  more":     {"has", "more"},
-		"- ...":                                   nil,
-		"```\ncode\n```":                          nil,
-		"- " + long:                               {strings.TrimSpace(strings.Repeat("word ", 47)) + "…"},
-		"- " + strings.Repeat("字", 300):           {strings.Repeat("字", 239) + "…"},
-		"- **Title**: text #tag":                  {"**Title**: text #tag"},
-	} {
-		doc := (&memory.Layout{}).Parse("2026-01-01/x.md", []byte(text+"\n"), memory.Meta{})
+	golden.Table(t, "sentences", func(_ *testing.T, in []string) string {
+		doc := new(memory.Layout).Parse("2026-01-01/x.md", []byte(in[0]+"\n"), memory.Meta{})
 		var got []string
 		for _, s := range sentencesOf(doc, 0) {
 			got = append(got, s.text)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
-	}
+		return strings.Join(got, " | ")
+	})
 }
 
+// TestEvidence checks which callers can name a piece of evidence. The error for a piece that a
+// caller may not read is that for a missing one.
 func TestEvidence(t *testing.T) {
 	tr := newTree(nil)
 	tr.files = map[string]string{
@@ -272,80 +263,29 @@ func TestEvidence(t *testing.T) {
 		"empty.md":                                           "",
 	}
 	var dirs memory.Directories
-	check := func(subject string, c memory.Context, pieces ...string) error {
-		view, err := dirs.View(memory.Scope{Subject: subject, Context: c})
+	golden.Table(t, "evidence", func(t *testing.T, in []string) string {
+		context, _ := memory.ParseContext(in[1])
+		view, err := dirs.View(memory.Scope{Subject: in[0], Context: context})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return (&Evidence{Files: tr, Layout: tr.layout, View: view}).Check(pieces)
-	}
-	if err := check("owner", memory.Private); !errors.Is(err, ErrNoEvidence) {
-		t.Errorf("none: %v", err)
-	}
-	for _, good := range []struct {
-		subject string
-		context memory.Context
-		piece   string
-	}{
-		{"owner", memory.Private, "2026-01-01/cli.md"},
-		{"owner", memory.Private, "2026-01-01/cli.md#a"},
-		{"owner", memory.Private, "2026-01-01/cli.md#b"},
-		{"owner", memory.Private, "2025-12-31/old.md"},
-		{"owner", memory.Private, "memory/2025-12-31/old.md#c"},
-		{"owner", memory.Private, "memory/2025-12-31.md"},
-		{"owner", memory.Private, "https://example.com/a#b"},
-		{"", memory.Public, "2026-01-01/cli.md#a"},
-		{"acct:42", memory.Private, "2025-12-30/theirs.md"},
-		{"acct:42", memory.Private, "_longterms/acct_42/_index.md"},
-	} {
-		if err := check(good.subject, good.context, good.piece); err != nil {
-			t.Errorf("%+v: %v", good, err)
-		}
-	}
-	missing := check("owner", memory.Public, "2026-01-01/none.md").Error()
-	for _, bad := range []struct {
-		subject string
-		context memory.Context
-		piece   string
-	}{
-		{"owner", memory.Public, "2026-01-01/cli.md#b"},
-		{"owner", memory.Private, "2026-01-01/cli.md#c"},
-		{"owner", memory.Private, "2026-01-01/cli.md#"},
-		{"owner", memory.Private, "../etc/passwd"},
-		{"owner", memory.Private, ""},
-		{"owner", memory.Private, "_longterms/acct_42/_index.md"},
-		{"acct:42", memory.Public, "_longterms/acct_42/_index.md"},
-		{"owner", memory.Private, "2025-12-30/theirs.md"},
-		{"", memory.Public, "memory/2025-12-31.md"},
-		{"owner", memory.Private, "https://"},
-		{"owner", memory.Private, "://x"},
-	} {
-		err := check(bad.subject, bad.context, "2026-01-01/cli.md#a", bad.piece)
-		if err == nil {
-			t.Errorf("%+v is evidence", bad)
-		} else if want := strings.ReplaceAll(missing, "2026-01-01/none.md", bad.piece); err.Error() != want && !strings.Contains(bad.piece, "://") {
-			t.Errorf("%+v: %v, not %s", bad, err, want)
-		}
-	}
+		return golden.Result("valid", (&Evidence{Files: tr, Layout: tr.layout, View: view}).Check(in[2:]))
+	})
 }
 
 // TestCutoffInHours checks that a file of the day of the cutoff is summarized if
-// all its entries have times before the cutoff.
+// all its entries have times before the cutoff, 2026-02-03 03:00.
 func TestCutoffInHours(t *testing.T) {
-	const day = "2026-02-03" // the cutoff is 2026-02-03 03:00
-	for text, want := range map[string]bool{
-		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n":                               true,
-		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n\n## 3:30 AM - Tea\n\nBlack.\n": false,
-		"Green.\n": false,
-		"- Green. <!-- updated=2026-02-03T02:59:00Z -->\n": true,
-		"- Green. <!-- updated=2026-02-03T03:00:00Z -->\n": false,
-		"- Green. <!-- updated=2026-02-05T02:00:00Z -->\n": false,
-	} {
-		plan, err := newCompress(newTree([]txtar.File{{Name: "memory/" + day + ".md", Data: []byte(text)}})).Plan(t.Context(), 48*time.Hour)
-		if err != nil || (len(plan.Files) == 1) != want {
-			t.Errorf("%q: %+v, %v, want %v", text, plan, err, want)
+	golden.Table(t, "cutoffs", func(t *testing.T, in []string) string {
+		plan, err := newCompress(newTree([]txtar.File{{Name: "memory/2026-02-03.md", Data: []byte(in[0])}})).Plan(t.Context(), 48*time.Hour)
+		if err != nil {
+			t.Error(err)
 		}
-	}
+		if len(plan.Files) == 0 {
+			return "stays"
+		}
+		return plan.Files[0].To
+	})
 }
 
 // TestCurrentSummary checks that compressing day after day keeps one summary of a

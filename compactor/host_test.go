@@ -10,37 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
 func TestDutyOf(t *testing.T) {
 	now := time.Date(2026, 3, 15, 1, 0, 0, 0, time.FixedZone("", 2*60*60)) // still the 14th in UTC
-	for _, test := range []struct {
-		name, configured, claim string
-		want                    Duty
-	}{
-		{"nobody was first", "", "", Duty{Active: true, Host: "desk", Claim: true}},
-		{"we were", "", "desk 2026-03-14", Duty{Active: true, Host: "desk"}},
-		{"we were, a week ago", "", "desk 2026-03-07", Duty{Active: true, Host: "desk"}},
-		{"we were, more than a week ago", "", "desk 2026-03-06", Duty{Active: true, Host: "desk", Claim: true}},
-		{"another one was", "", "laptop 2026-03-01", Duty{Host: "laptop"}},
-		{"another one was, 30 days ago", "", "laptop 2026-02-12", Duty{Host: "laptop"}},
-		{"another one was, and is gone", "", "laptop 2026-02-11", Duty{Active: true, Host: "desk", Claim: true}},
-		{"another one's clock is a bit ahead", "", "laptop 2026-04-13", Duty{Host: "laptop"}},
-		{"another one's clock is wrong", "", "laptop 2026-04-14", Duty{Active: true, Host: "desk", Claim: true}},
-		{"our clock was wrong", "", "desk 2036-01-01", Duty{Active: true, Host: "desk", Claim: true}},
-		{"we are named", "Desk.example.org", "laptop 2026-03-14", Duty{Active: true, Host: "desk", Claim: true}},
-		{"we are named, and they know", "desk", "desk 2026-03-10", Duty{Active: true, Host: "desk"}},
-		{"another one is named", "laptop", "desk 2026-03-14", Duty{Host: "laptop"}},
-		{"another one is named, and gone", "laptop", "laptop 2020-01-01", Duty{Host: "laptop"}},
-	} {
-		host, renewed, _ := strings.Cut(test.claim, " ")
-		got := DutyOf(test.configured, "desk.local", Claim{host, renewed}, now)
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
-	}
+	golden.Table(t, "duties", func(_ *testing.T, in []string) string {
+		host, renewed, _ := strings.Cut(in[2], " ")
+		return fmt.Sprintf("%+v", DutyOf(in[1], "desk.local", Claim{host, renewed}, now))
+	})
 }
 
 func TestClaimFile(t *testing.T) {
@@ -55,39 +35,18 @@ func TestClaimFile(t *testing.T) {
 	if reason := (&memory.Layout{}).Skip(ClaimPath); reason != "" {
 		t.Errorf("it is not read, and so never written: %s", reason)
 	}
-	crlf := strings.ReplaceAll(string(c.Source()), "\n", "\r\n")
-	if diff := cmp.Diff(c, ParseClaim([]byte(crlf))); diff != "" {
-		t.Errorf("with CR LF (-want +got):\n%s", diff)
-	}
-	for name, src := range map[string]string{
-		"nothing":    "",
-		"no day":     "- host: laptop\n",
-		"no host":    "- renewed: 2026-03-14\n",
-		"a bad day":  "- host: laptop\n- renewed: soon\n",
-		"a bad host": "- host: Lap Top\n- renewed: 2026-03-14\n",
-		"merged":     "<<<<<<<\n- host: laptop\n=======\n- host: desk\n>>>>>>>\n- renewed: 2026-03-14\n",
-	} {
-		if got := ParseClaim([]byte(src)); got != (Claim{}) {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
+	golden.Table(t, "claims", func(_ *testing.T, in []string) string { return fmt.Sprintf("%+v", ParseClaim([]byte(in[0]))) })
 }
 
 func TestHostName(t *testing.T) {
-	for name, want := range map[string]string{
-		"": "local", "laptop": "laptop", "Laptop.fritz.box": "laptop", "my-laptop-2": "my_laptop_2", " box\n": "box",
-		"..": "local", "测试": "local", "täst": "t_st", "a/../b": "a_", "sync-conflict-20260101": "sync_conflict_20260101",
-		strings.Repeat("x", 100): strings.Repeat("x", 63),
-	} {
-		got := HostName(name)
-		if got != want || HostName(got) != got {
-			t.Errorf("%q: %q, then %q, not %q", name, got, HostName(got), want)
+	golden.Table(t, "hosts", func(t *testing.T, in []string) string {
+		name := HostName(in[0])
+		path := "_longterms/owner/_archive/2026-02." + name + "-2.md"
+		if reason := new(memory.Layout).Skip(path); reason != "" || HostName(name) != name {
+			t.Errorf("%s: %s, then %s", path, reason, HostName(name))
 		}
-		path := "_longterms/owner/_archive/2026-02." + got + "-2.md"
-		if reason := (&memory.Layout{}).Skip(path); reason != "" {
-			t.Errorf("%s: %s", path, reason)
-		}
-	}
+		return name
+	})
 }
 
 // brokenDisk fails to read.

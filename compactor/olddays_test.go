@@ -2,7 +2,6 @@ package compactor
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -21,26 +21,19 @@ func oldDays(tr *tree) *Compress {
 }
 
 func TestOldDays(t *testing.T) {
-	golden(t, "olddays", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "olddays", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		report, err := oldDays(newTree(a.Files)).Run(t.Context(), 0, false)
 		if err != nil || len(report.Left) > 0 {
 			t.Fatal(report.Left, err)
 		}
-		var b strings.Builder
-		for _, f := range report.Plan.Files {
-			fmt.Fprintf(&b, "%s → %s\n", f.From, f.To)
-		}
-		for _, s := range report.Plan.Stay {
-			fmt.Fprintf(&b, "%s stays: %s\n", s.Path, s.Reason)
-		}
-		return withResult(a, b.String())
+		return withResult(a, movesOf(&report.Plan))
 	})
 }
 
 // TestOldDaysMove checks that every reader sees the same entries before and
 // after, and that an undo restores everything.
 func TestOldDaysMove(t *testing.T) {
-	for _, a := range archives(t, "olddays") {
+	for _, a := range golden.Archives(t, "olddays") {
 		tr := newTree(a.Files)
 		before, seen := tr.String(), tr.seen(t)
 		report, err := oldDays(tr).Run(t.Context(), 0, false)
@@ -49,14 +42,14 @@ func TestOldDaysMove(t *testing.T) {
 		}
 		tr.group(t)
 		if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
-			t.Errorf("%s: what people read (-before +after):\n%s", a.name, diff)
+			t.Errorf("%s: what people read (-before +after):\n%s", a.Name, diff)
 		}
 		if again, err := oldDays(tr).Run(t.Context(), 0, false); err != nil || again.Applied > 0 {
-			t.Errorf("%s: again: %+v, %v", a.name, again, err)
+			t.Errorf("%s: again: %+v, %v", a.Name, again, err)
 		}
 		tr.undo()
 		if diff := cmp.Diff(before, tr.String()); diff != "" {
-			t.Errorf("%s: undone (-before +after):\n%s", a.name, diff)
+			t.Errorf("%s: undone (-before +after):\n%s", a.Name, diff)
 		}
 	}
 }

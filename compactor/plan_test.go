@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"flag"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,12 +10,11 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var layout = &memory.Layout{Mask: secrets.Mask, Users: func(dir string) bool { return dir == "alice" || dir == "bob" }}
 
@@ -32,7 +30,7 @@ func parse(f vault.File) *memory.Document {
 // loss, now, since, explain, and "use <id> <count>" and "link <id> <count>",
 // one per line.
 func TestPlanGolden(t *testing.T) {
-	golden(t, "plan", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "plan", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		terms := termsOf(t, string(a.Comment))
 		c := &Compactor{Root: Root{Parse: parse}, MaxLoss: terms.MaxLoss, Uses: &Uses{since: terms.Since}}
 		out := &txtar.Archive{Comment: a.Comment}

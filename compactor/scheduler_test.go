@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,51 +25,23 @@ type testScheduler struct {
 	job       func(context.Context) error
 	semaphore *semaphore.Weighted
 	path      string // of the state file
-	log       lines
-
-	mu   sync.Mutex
-	runs []string
-
-	running *Scheduler
-	stop    func()
-}
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
+	log       strings.Builder
+	mu        sync.Mutex // of runs and job
+	runs      []string
+	running   *Scheduler
+	stop      func()
 }
 
 // schedulerTest runs a test with a scheduler in fake time, which starts at midnight of
 // January 1, 2000. The scheduler stops when the test ends.
-func schedulerTest(t *testing.T, schedule string, test func(c *testScheduler)) {
+func schedulerTest(t *testing.T, test func(c *testScheduler)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &testScheduler{t: t, schedule: schedule, path: filepath.Join(t.TempDir(), "compactor.json"),
+		c := &testScheduler{t: t, schedule: "0 3 * * *", path: filepath.Join(t.TempDir(), "compactor.json"),
 			semaphore: semaphore.NewWeighted(1), stop: func() {}}
 		defer func() { c.stop() }()
 		test(c)
 	})
-}
-
-// save replaces the state file.
-func (c *testScheduler) save(text string) {
-	c.t.Helper()
-	if err := os.WriteFile(c.path, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 func (c *testScheduler) on() {
@@ -84,13 +55,13 @@ func (c *testScheduler) on() {
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 		Job: func(ctx context.Context) error {
 			c.mu.Lock()
-			c.runs = append(c.runs, time.Now().UTC().Format("01-02 15:04"))
+			c.runs = append(c.runs, time.Now().UTC().Format("01-02T15:04"))
 			job := c.job
 			c.mu.Unlock()
-			if job != nil {
-				return job(ctx)
+			if job == nil {
+				return nil
 			}
-			return nil
+			return job(ctx)
 		},
 		Path: c.path,
 	}
@@ -107,101 +78,109 @@ func (c *testScheduler) on() {
 }
 
 // ran checks the runs since the last call.
-func (c *testScheduler) ran(want ...string) {
+func (c *testScheduler) ran(want string) {
 	c.t.Helper()
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if diff := cmp.Diff(want, c.runs); diff != "" {
-		c.t.Errorf("runs (-want +got):\n%s", diff)
+	if got := strings.Join(c.runs, " "); got != want {
+		c.t.Errorf("runs %q, want %q", got, want)
 	}
 	c.runs = nil
 }
 
 const day = 24 * time.Hour
 
-func TestMissedRuns(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		run  func(c *testScheduler)
-	}{
-		{"never on the first start", func(c *testScheduler) {
+// play performs the steps of a script, which semicolons separate:
+//
+//	on, off            the scheduler starts or stops
+//	sleep DURATION     time passes
+//	ran TIME...        the runs since the last check
+//	schedule SPEC      of the next start
+//	state TEXT         of the file, or during: the one that the job has read
+//	path PATH          of the file with the state
+//	job KIND           of the runs: canceled, long, read (the state) or none
+//	acquire, release   a request begins or ends
+func (c *testScheduler) play(script string) {
+	c.t.Helper()
+	var during string
+	for step := range strings.SplitSeq(script, "; ") {
+		name, arg, _ := strings.Cut(step, " ")
+		switch name {
+		case "on":
 			c.on()
-			time.Sleep(day - time.Hour)
-			c.ran("01-01 03:00")
-		}},
-		{"once, for all that were missed", func(c *testScheduler) {
-			c.on()
-			time.Sleep(time.Hour)
+		case "off":
 			c.stop()
-			time.Sleep(10 * day)
-			c.on()
-			c.ran("01-11 01:00")
-			time.Sleep(3 * time.Hour)
-			c.ran("01-11 03:00")
-			c.stop()
-			c.on()
-			c.ran()
-		}},
-		{"not by another schedule", func(c *testScheduler) {
-			c.on()
-			time.Sleep(day)
-			c.ran("01-01 03:00")
-			c.stop()
-			time.Sleep(day)
-			c.schedule = "0 9 * * *"
-			c.on()
-			time.Sleep(day)
-			c.ran("01-03 09:00")
-		}},
-		{"if the run was canceled", func(c *testScheduler) {
-			c.job = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-			c.on()
-			time.Sleep(day)
-			c.ran("01-01 03:00")
-			c.stop()
-			c.job = nil
-			c.on()
-			c.ran("01-02 00:00")
-		}},
-		{"not if the run ended the process", func(c *testScheduler) {
-			var during []byte
-			c.job = func(context.Context) (err error) { during, err = os.ReadFile(c.path); return err }
-			c.on()
-			time.Sleep(day)
-			c.stop()
-			c.save(string(during))
-			c.runs = nil
-			c.on()
-			c.ran()
-		}},
-		{"not with a damaged state", func(c *testScheduler) {
-			c.save("{")
-			c.on()
-			time.Sleep(2 * day)
-			c.ran("01-01 03:00", "01-02 03:00")
-			if !strings.Contains(c.log.String(), "cannot read the time of the last compactor run") {
-				c.t.Errorf("log: %s", c.log.String())
+		case "ran":
+			c.ran(arg)
+		case "schedule":
+			c.schedule = arg
+		case "state":
+			if arg == "during" {
+				arg, c.runs = during, nil
 			}
-		}},
-		{"not with a state that cannot be read or written", func(c *testScheduler) {
-			c.path = "/dev/null/compactor.json"
-			c.on()
-			time.Sleep(2 * day)
-			c.ran("01-01 03:00", "01-02 03:00")
-		}},
-		{"of the format before", func(c *testScheduler) {
-			c.save(`{"schedule":"0 3 * * *","until":"1999-12-30T12:00:00Z","meant":"1999-12-30T03:00:00Z"}`)
-			c.on()
-			c.ran("01-01 00:00")
-		}},
+			if err := os.WriteFile(c.path, []byte(arg), 0o600); err != nil {
+				c.t.Fatal(err)
+			}
+		case "path":
+			c.path = arg
+		case "acquire":
+			if !c.semaphore.TryAcquire(1) {
+				c.t.Error("a run does not end")
+			}
+		case "release":
+			c.semaphore.Release(1)
+		case "job":
+			c.mu.Lock()
+			c.job = map[string]func(context.Context) error{
+				"canceled": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+				"long":     func(context.Context) error { time.Sleep(140 * time.Minute); return nil },
+				"read": func(context.Context) error {
+					data, err := os.ReadFile(c.path)
+					during = string(data)
+					return err
+				},
+			}[arg]
+			c.mu.Unlock()
+		default:
+			d, err := time.ParseDuration(arg)
+			if name != "sleep" || err != nil {
+				c.t.Fatalf("step %q: %v", step, err)
+			}
+			time.Sleep(d)
+		}
+	}
+}
+
+func TestScheduler(t *testing.T) {
+	for name, script := range map[string]string{
+		"nothing was missed on the first start": "on; sleep 23h; ran 01-01T03:00",
+		"one run for all that were missed": "on; sleep 1h; off; sleep 240h; on; ran 01-11T01:00; sleep 3h; ran 01-11T03:00; " +
+			"off; on; ran",
+		"another schedule misses nothing": "on; sleep 24h; ran 01-01T03:00; off; sleep 24h; schedule 0 9 * * *; on; sleep 24h; ran 01-03T09:00",
+		"a canceled run was missed":       "job canceled; on; sleep 24h; ran 01-01T03:00; off; job none; on; ran 01-02T00:00",
+		"a run that ended the process":    "job read; on; sleep 24h; off; state during; on; ran",
+		"a damaged state":                 "state {; on; sleep 48h; ran 01-01T03:00 01-02T03:00",
+		"a state that cannot be read":     "path /dev/null/compactor.json; on; sleep 48h; ran 01-01T03:00 01-02T03:00",
+		"the format before": `state {"schedule":"0 3 * * *","until":"1999-12-30T12:00:00Z","meant":"1999-12-30T03:00:00Z"}; ` +
+			"on; ran 01-01T00:00",
+		"a scheduled run waits for one on request, and times during a run are skipped": "schedule 0 * * * *; on; acquire; sleep 90m; ran; " +
+			"job long; release; ran 01-01T01:30; sleep 200m; ran 01-01T04:00",
 	} {
-		t.Run(test.name, func(t *testing.T) { schedulerTest(t, "0 3 * * *", test.run) })
+		t.Run(name, func(t *testing.T) {
+			schedulerTest(t, func(c *testScheduler) {
+				c.play(script)
+				c.stop()
+				if logged := strings.Contains(c.log.String(), "cannot read the time of the last compactor run"); name == "a damaged state" && !logged {
+					c.t.Errorf("log: %s", c.log.String())
+				}
+			})
+		})
 	}
 }
 
 func TestPanickingRun(t *testing.T) {
-	schedulerTest(t, "0 3 * * *", func(c *testScheduler) {
+	schedulerTest(t, func(c *testScheduler) {
 		n := 0
 		c.job = func(context.Context) error {
 			n++
@@ -216,39 +195,20 @@ func TestPanickingRun(t *testing.T) {
 		}
 		c.on()
 		time.Sleep(day)
-		c.ran("01-01 03:00")
+		c.ran("01-01T03:00")
 		if s := c.running.Status(); !strings.Contains(s.Problem, "out of range") {
 			t.Errorf("status is %+v", s)
 		}
-		if log := c.log.String(); !strings.Contains(log, "scheduler_test.go") {
-			t.Errorf("no stack in the log: %s", log)
-		}
 		time.Sleep(2 * day)
-		c.ran("01-02 03:00", "01-03 03:00")
+		c.ran("01-02T03:00 01-03T03:00")
 		at := time.Date(2000, 1, 3, 3, 0, 0, 0, time.UTC)
 		want := api.CompactorStatus{LastRun: at, NextRun: at.Add(day)}
 		if diff := cmp.Diff(want, c.running.Status()); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
-	})
-}
-
-// TestRequestedRun checks that a scheduled run waits for one on request, and that times
-// which pass during a run are skipped.
-func TestRequestedRun(t *testing.T) {
-	schedulerTest(t, "0 * * * *", func(c *testScheduler) {
-		c.on()
-		if err := c.semaphore.Acquire(c.t.Context(), 1); err != nil { // a request
-			t.Fatal(err)
+		c.stop()
+		if log := c.log.String(); !strings.Contains(log, "scheduler_test.go") {
+			t.Errorf("no stack in the log: %s", log)
 		}
-		time.Sleep(90 * time.Minute)
-		c.ran()
-		c.mu.Lock()
-		c.job = func(context.Context) error { time.Sleep(140 * time.Minute); return nil }
-		c.mu.Unlock()
-		c.semaphore.Release(1)
-		c.ran("01-01 01:30")
-		time.Sleep(200 * time.Minute)
-		c.ran("01-01 04:00")
 	})
 }

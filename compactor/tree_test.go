@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -177,59 +175,15 @@ func (tr *tree) seen(t *testing.T) string {
 	return b.String()
 }
 
-// An archive contains the inputs of a test, and its whole text with the results.
-type archive struct {
-	*txtar.Archive
-	name, file, text string
-}
-
-// archives returns the archives in a directory of testdata. The names of results contain
-// an arrow, or are want.
-func archives(t *testing.T, dir string) (list []archive) {
-	t.Helper()
-	names, err := filepath.Glob("testdata/" + dir + "/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, name := range names {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := string(txtar.Format(a))
-		a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" || strings.ContainsAny(f.Name, "→←") })
-		list = append(list, archive{a, strings.TrimSuffix(filepath.Base(name), ".txtar"), name, text})
-	}
-	return list
-}
-
-// golden compares the archives in a directory of testdata with the results of a
-// function. With -update, it writes them.
-func golden(t *testing.T, dir string, result func(t *testing.T, a *txtar.Archive) *txtar.Archive) {
-	t.Helper()
-	for _, a := range archives(t, dir) {
-		t.Run(a.name, func(t *testing.T) {
-			got := txtar.Format(result(t, a.Archive))
-			if *update {
-				if err := os.WriteFile(a.file, got, 0o666); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(a.text, string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// withResult returns an archive with the result want.
-func withResult(a *txtar.Archive, want string) *txtar.Archive {
-	a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(want)})
+// withResult returns an archive with a result.
+func withResult(a *txtar.Archive, result string) *txtar.Archive {
+	a.Files = append(a.Files, txtar.File{Name: "→", Data: []byte(result)})
 	return a
 }
 
 // treeOf returns the files of an archive in a directory of testdata.
 func treeOf(t *testing.T, dir, name string) *tree {
 	t.Helper()
-	list := archives(t, dir)
-	return newTree(list[slices.IndexFunc(list, func(a archive) bool { return a.name == name })].Files)
+	list := golden.Archives(t, dir)
+	return newTree(list[slices.IndexFunc(list, func(a golden.Archive) bool { return a.Name == name })].Files)
 }

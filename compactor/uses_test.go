@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -36,10 +37,10 @@ type noFiles struct{}
 
 func (noFiles) Load(string) (*memory.Document, error) { return nil, errors.New("not now") }
 
-// texts are files that contain the given texts.
-type texts map[string]string
+// textFiles are files that contain the given texts.
+type textFiles map[string]string
 
-func (files texts) Load(path string) (*memory.Document, error) {
+func (files textFiles) Load(path string) (*memory.Document, error) {
 	text, ok := files[path]
 	if !ok {
 		return nil, fs.ErrNotExist
@@ -117,65 +118,45 @@ func TestUsesAreKept(t *testing.T) {
 	}
 }
 
-// TestUsesFollowEdits checks that counts follow an edit that changes a
-// generated id.
+// TestUsesFollowEdits checks which entry has the count of another one after an edit that
+// changes a generated id.
 func TestUsesFollowEdits(t *testing.T) {
 	const before = "## Key Facts\n- **Home**: Lisbon\n- likes tea\n- **Car**: none\n- **Car**: red\n\n## Other\n- likes tea too\n"
-	for _, test := range []struct{ name, entry, after, want string }{
-		{"the same", "likes tea", before, "likes tea"},
-		{"moved", "likes tea", "## Key Facts\n- **Car**: none\n- **Home**: Lisbon\n- likes tea\n", "likes tea"},
-		{"title stays", "**Home**: Lisbon", strings.ReplaceAll(before, "Lisbon", "Porto"), "**Home**: Porto"},
-		{"title stays, and it moves", "**Home**: Lisbon", "## Key Facts\n- new\n- likes tea\n- **Home**: Porto\n", "**Home**: Porto"},
-		{"without a title", "likes tea", strings.Replace(before, "likes tea", "likes coffee", 1), ""},
-		{"removed", "likes tea", strings.Replace(before, "- likes tea\n", "", 1), ""},
-		{"other section", "likes tea", "## Other\n- **Home**: Lisbon\n- likes coffee\n- **Car**: none\n", ""},
-		{"title of several", "**Car**: none", "## Key Facts\n- **Car**: blue\n", ""},
-		{"a new one in between", "likes tea", strings.Replace(before, "likes tea", "one\n- two", 1), ""},
-		{"gone with everything", "likes tea", "", ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-			u := usesAt(t, filepath.Join(t.TempDir(), "uses"), &now)
-			doc := parseText(indexPath, before)
-			id := ""
-			for _, e := range doc.Entries {
-				if e.Text == "- "+test.entry {
-					id = e.ID
-				}
+	golden.Table(t, "edits", func(t *testing.T, in []string) string {
+		now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		u := usesAt(t, filepath.Join(t.TempDir(), "uses"), &now)
+		for _, e := range parseText(indexPath, before).Entries {
+			if e.Text == "- "+in[1] {
+				u.Used([]string{indexPath + "#" + e.ID}, now)
 			}
-			u.Used([]string{indexPath + "#" + id}, now)
-			for _, text := range []string{before, test.after, test.after} {
-				u.Files = texts{indexPath: text}
+		}
+		counted := func(texts ...string) (list string) {
+			for _, text := range texts {
+				u.Files = textFiles{indexPath: text}
 				u.Changed(indexPath)
 				u.update()
 			}
-			doc = parseText(indexPath, test.after)
-			got := ""
-			for _, e := range doc.Entries {
-				if u.Of(indexPath, e.ID, now) > 0 {
-					got += strings.TrimPrefix(e.Text, "- ")
+			for _, e := range parseText(indexPath, texts[0]).Entries {
+				if near(u.Of(indexPath, e.ID, now), 1) {
+					list += strings.TrimPrefix(e.Text, "- ")
 				}
 			}
-			if got != test.want {
-				t.Errorf("the count of %q is now that of %q, want %q", test.entry, got, test.want)
-			}
-			if test.want == "" { // a reverted edit
-				u.Files = texts{indexPath: before}
-				u.Changed(indexPath)
-				u.update()
-				if got := u.Of(indexPath, id, now); !near(got, 1) {
-					t.Errorf("taken back: %+v", got)
-				}
-			}
-		})
-	}
+			return list
+		}
+		counted(before)
+		got := counted(in[2], in[2])
+		if got == "" && counted(before) != in[1] { // a reverted edit
+			t.Errorf("%s: the count is lost", in[0])
+		}
+		return got
+	})
 }
 
 func TestUsesAreForgotten(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "uses")
 	u := usesAt(t, path, &now)
-	u.Files = texts{"there.md": "- b <!-- id=b -->\n", "other.md": ""}
+	u.Files = textFiles{"there.md": "- b <!-- id=b -->\n", "other.md": ""}
 	u.Used([]string{"gone.md#a", "there.md#b"}, now)
 	for _, days := range []int{29, 2, 200} {
 		now = now.AddDate(0, 0, days)

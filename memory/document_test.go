@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // A chunk is a block of a random document.
@@ -222,7 +224,7 @@ func visible(d *Document, v View) string {
 // TestShownWithoutMarkedText checks that marks make text private wherever they are in a
 // public file, and whether the text below them stays public.
 func TestShownWithoutMarkedText(t *testing.T) {
-	checkTable(t, "marks", func(t *testing.T, in []string) string {
+	golden.Table(t, "marks", func(t *testing.T, in []string) string {
 		d := testLayout().Parse("2026-02-04/s.md", []byte("---\nvisibility: public_ok\n---\n- open\n\n"+in[0]+"\n- tail\n"), testMeta)
 		text := d.Shown(View{}).Text()
 		if !strings.Contains(text, "- open\n") || strings.Contains(text, "SECRET") {
@@ -239,7 +241,7 @@ func TestShownWithoutMarkedText(t *testing.T) {
 // missing file. For views of a part of a file, so is an empty file.
 func TestShownEmpty(t *testing.T) {
 	owner := viewOf(t, Scope{Subject: "owner", Context: Private})
-	checkTable(t, "shown", func(t *testing.T, in []string) string {
+	golden.Table(t, "shown", func(t *testing.T, in []string) string {
 		d := testLayout().Parse(in[0], []byte(in[1]), testMeta)
 		switch public, private := !d.Shown(View{}).Empty(), !d.Shown(owner).Empty(); {
 		case public && private:
@@ -282,7 +284,7 @@ func TestShownSeparators(t *testing.T) {
 // and records whether each line is trusted: an untrusted line begins with !.
 func TestProse(t *testing.T) {
 	l := &Layout{Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("SECRET"), []byte("XXXXXX")) }}
-	checkTable(t, "prose", func(t *testing.T, in []string) string {
+	golden.Table(t, "prose", func(t *testing.T, in []string) string {
 		context, _ := ParseContext(in[1])
 		v := viewOf(t, Scope{Subject: "owner", Context: context})
 		doc := l.Parse("MEMORY.md", []byte(in[2]), testMeta).For(v)

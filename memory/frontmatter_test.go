@@ -9,10 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func TestParseTime(t *testing.T) {
-	checkTable(t, "times", func(t *testing.T, in []string) string {
+	golden.Table(t, "times", func(t *testing.T, in []string) string {
 		at, ok := ParseTime(in[0], testLayout().Location)
 		if !ok {
 			return "none"

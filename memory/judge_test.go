@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // TestJudgeGolden compares results with the archives in testdata/judge. Each
@@ -17,7 +19,7 @@ import (
 // judge's items to public ones. Text with the word hunter2 stands for a
 // credential, which must neither be shown to the judge nor be written.
 func TestJudgeGolden(t *testing.T) {
-	golden(t, "judge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "judge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		out := &txtar.Archive{Comment: a.Comment}
 		var c mergeFixture
 		for _, f := range a.Files {
@@ -119,7 +121,7 @@ func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 }
 
 func TestMissingWords(t *testing.T) {
-	checkTable(t, "missingwords", func(_ *testing.T, in []string) string { return strings.Join(MissingWords(in[0], in[1]), " ") })
+	golden.Table(t, "missingwords", func(_ *testing.T, in []string) string { return strings.Join(MissingWords(in[0], in[1]), " ") })
 }
 
 // FuzzLost checks that a text loses no words compared with itself, with any
@@ -152,21 +154,14 @@ func TestMergedText(t *testing.T) {
 			{Title: "Who", Text: "Alice looks after it from now on"},
 		},
 	}
-	checkTable(t, "mergedtexts", func(_ *testing.T, in []string) string {
-		got, err := mergedText(pairs[in[0]][0], pairs[in[0]][1], in[1], refuseCredential)
-		if err != nil {
-			return "error: " + err.Error()
-		}
-		return got
+	golden.Table(t, "mergedtexts", func(_ *testing.T, in []string) string {
+		return golden.Result(mergedText(pairs[in[0]][0], pairs[in[0]][1], in[1], refuseCredential))
 	})
 }
 
 // TestJudgedTasks checks which done tasks mark another task as done.
 func TestJudgedTasks(t *testing.T) {
-	checkTable(t, "donetasks", func(_ *testing.T, in []string) string {
-		if err := checkTasks(in[0], in[1]); err != nil {
-			return "error: " + err.Error()
-		}
-		return "same"
+	golden.Table(t, "donetasks", func(_ *testing.T, in []string) string {
+		return golden.Result("same", checkTasks(in[0], in[1]))
 	})
 }

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func TestPlace(t *testing.T) {
 	l := rootLayout()
-	checkTable(t, "places", func(t *testing.T, in []string) string {
+	golden.Table(t, "places", func(t *testing.T, in []string) string {
 		place := l.Place(in[0])
 		if place.Path != in[0] || place.Root != "" && l.Skip(in[0]) == "" {
 			t.Errorf("%q has the place %+v and could be a file of the memory directory", in[0], place)
@@ -67,7 +69,7 @@ func TestDailyDir(t *testing.T) {
 }
 
 func TestDayFormat(t *testing.T) {
-	checkTable(t, "dayformats", func(t *testing.T, in []string) string {
+	golden.Table(t, "dayformats", func(t *testing.T, in []string) string {
 		f, err := ParseDayFormat(in[0], in[1])
 		if err != nil {
 			return "error: " + err.Error()
@@ -84,7 +86,7 @@ func TestDayFormat(t *testing.T) {
 }
 
 func TestSkip(t *testing.T) {
-	checkTable(t, "names", func(t *testing.T, in []string) string {
+	golden.Table(t, "names", func(t *testing.T, in []string) string {
 		reason := new(Layout).Skip(in[0])
 		switch of, ok := CopyOf(in[0]); {
 		case ok:
@@ -124,7 +126,7 @@ func TestHosts(t *testing.T) {
 // TestParseCopy checks which entries of a conflict copy are read, and by whom.
 func TestParseCopy(t *testing.T) {
 	l := new(Layout)
-	checkTable(t, "copies", func(t *testing.T, in []string) string {
+	golden.Table(t, "copies", func(t *testing.T, in []string) string {
 		var original *Document
 		if in[1] != "" {
 			original = l.Parse("notes/a.md", []byte(in[1]), Meta{})
@@ -145,11 +147,8 @@ func TestParseCopy(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	checkTable(t, "subjects", func(_ *testing.T, in []string) string {
-		if err := ValidSubject(in[0]); err != nil {
-			return "error: " + err.Error()
-		}
-		return strings.Join([]string{SubjectDir(in[0]), UserDir(in[0]), SessionFile(in[0])}, " ")
+	golden.Table(t, "subjects", func(_ *testing.T, in []string) string {
+		return golden.Result(strings.Join([]string{SubjectDir(in[0]), UserDir(in[0]), SessionFile(in[0])}, " "), ValidSubject(in[0]))
 	})
 }
 

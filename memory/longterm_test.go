@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 var templateNow = time.Date(2026, 2, 4, 20, 34, 56, 789, time.FixedZone("CST", 8*60*60))
@@ -27,7 +29,7 @@ func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
 }
 
 func TestDateBound(t *testing.T) {
-	checkTable(t, "datebound", func(_ *testing.T, in []string) string { return DateBound(in[0], "2026-02-05", "9999-12-31") })
+	golden.Table(t, "datebound", func(_ *testing.T, in []string) string { return DateBound(in[0], "2026-02-05", "9999-12-31") })
 	const text = "The lease ends 2026-02-13, 2026年3月8日考试, the trial 2026-02-12"
 	if got := DateBound(text, "2026-02-05", "2026-02-12"); got != "2026-02-12" {
 		t.Errorf("within a week: %q", got)
@@ -35,17 +37,14 @@ func TestDateBound(t *testing.T) {
 }
 
 func TestSectionFor(t *testing.T) {
-	checkTable(t, "sectionfor", func(_ *testing.T, in []string) string {
+	golden.Table(t, "sectionfor", func(_ *testing.T, in []string) string {
 		return new(Layout).Parse(in[0], []byte(in[1]), Meta{}).SectionFor("", in[2])
 	})
 }
 
 func TestSummaryCheck(t *testing.T) {
-	checkTable(t, "summaries", func(_ *testing.T, in []string) string {
+	golden.Table(t, "summaries", func(_ *testing.T, in []string) string {
 		s := Summary{Title: in[0], Text: in[1], Evidence: []string{"2026-02-04/cli.md"}}
-		if err := s.Check("_longterms/owner/profile.md", new(Layout)); err != nil {
-			return "error: " + err.Error()
-		}
-		return s.String()
+		return golden.Result(s.String(), s.Check("_longterms/owner/profile.md", new(Layout)))
 	})
 }

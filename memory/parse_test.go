@@ -4,20 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,9 +20,9 @@ import (
 	"github.com/yuin/goldmark/parser"
 	gmtext "github.com/yuin/goldmark/text"
 	"golang.org/x/tools/txtar"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
+)
 
 // testLayout returns a root in a time zone other than UTC, with user
 // directories, whose daily notes and sessions are public.
@@ -41,89 +36,17 @@ func testLayout() *Layout {
 
 var testMeta = Meta{ModTime: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 
-// golden compares the archives of a directory below testdata with the result of a function.
-// In an archive, files whose names contain an arrow are results. With -update, golden
-// writes them.
-func golden(t *testing.T, dir string, result func(t *testing.T, a *txtar.Archive) *txtar.Archive) {
-	t.Helper()
-	names, err := filepath.Glob("testdata/" + dir + "/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no golden files")
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			want, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			inputs := &txtar.Archive{Comment: want.Comment}
-			for _, f := range want.Files {
-				if !strings.Contains(f.Name, "→") {
-					inputs.Files = append(inputs.Files, f)
-				}
-			}
-			checkGolden(t, name, txtar.Format(want), txtar.Format(result(t, inputs)))
-		})
-	}
-}
-
-// checkGolden compares the content of a golden file with results, or writes them to it.
-func checkGolden(t *testing.T, name string, want, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
-
-// checkTable compares the lines of testdata/tables/NAME.txt with the results of a function. A line
-// contains the inputs, an arrow and the result. Spaces separate inputs; a text with spaces or
-// special characters is quoted as in Go, and so is a result that needs it. Lines without an arrow are
-// comments. With -update, checkTable writes the results.
-func checkTable(t *testing.T, name string, result func(t *testing.T, in []string) string) {
-	t.Helper()
-	file := "testdata/tables/" + name + ".txt"
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got strings.Builder
-	for line := range strings.Lines(string(want)) {
-		if inputs, _, ok := strings.Cut(line, " →"); ok {
-			text := result(t, splitWords(t, inputs))
-			if text != strings.TrimSpace(text) || strings.HasPrefix(text, `"`) ||
-				strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				text = strconv.Quote(text)
-			}
-			line = strings.TrimRight(inputs+" → "+text, " ") + "\n"
-		}
-		got.WriteString(line)
-	}
-	checkGolden(t, file, want, []byte(got.String()))
-}
-
 // TestParseGolden compares parsed files with the archives in testdata/parse.
-// Each file is followed by a dump of its document. Pictures stand for special
-// bytes: ␍ is a carriage return, and the line feed after it is dropped unless ␊
-// is in between, ␤ at the end means no final newline, ␀ is a NUL, and ⌧ a byte
-// that is not UTF-8.
+// Each file is followed by a dump of its document.
 func TestParseGolden(t *testing.T) {
-	golden(t, "parse", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "parse", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		out := &txtar.Archive{Comment: a.Comment}
 		for _, f := range a.Files {
-			d := testLayout().Parse(f.Name, decodePicture(f.Data), testMeta)
+			d := testLayout().Parse(f.Name, golden.Decode(f.Data), testMeta)
 			out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(dumpDocument(d))})
 		}
 		return out
 	})
-}
-
-func decodePicture(b []byte) []byte {
-	s := strings.NewReplacer("␍␊\n", "\r\n", "␍\n", "\r", "␍", "\r", "␤\n", "", "␀", "\x00", "⌧", "\xff", "␊", "\n").Replace(string(b))
-	return []byte(s)
 }
 
 // omitted are the fields that dump leaves out: positions, which checkLines checks, and words

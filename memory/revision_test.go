@@ -5,12 +5,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // TestRevisionGolden compares results with the archives in testdata/revise.
@@ -28,10 +29,8 @@ import (
 //	section "A" "- tea"           a new section A at the end
 //	counters
 //	titles
-//
-// The pictures for invisible bytes are those of testdata/parse.
 func TestRevisionGolden(t *testing.T) {
-	golden(t, "revise", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "revise", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		out := &txtar.Archive{Comment: a.Comment}
 		var d *Document
 		var parse func([]byte) *Document
@@ -39,7 +38,7 @@ func TestRevisionGolden(t *testing.T) {
 			out.Files = append(out.Files, f)
 			if f.Name != "edit" {
 				parse = func(b []byte) *Document { return testLayout().Parse(f.Name, b, testMeta) }
-				d = parse(decodePicture(f.Data))
+				d = parse(golden.Decode(f.Data))
 				continue
 			}
 			out.Files = append(out.Files, txtar.File{Name: "→", Data: []byte(applyScript(t, d, string(f.Data), parse))})
@@ -53,7 +52,7 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 	t.Helper()
 	r := d.Revise()
 	for line := range strings.Lines(script) {
-		words := splitWords(t, line)
+		words := golden.Words(line)
 		entry := func(s string) int {
 			return slices.IndexFunc(d.Entries, func(e Entry) bool { return s != "" && strings.Contains(e.Text, s) })
 		}
@@ -98,33 +97,7 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 	if r.Empty() != bytes.Equal(out, d.Source) {
 		t.Errorf("%s: Empty is %v", script, r.Empty())
 	}
-	return encodePicture(out)
-}
-
-func splitWords(t *testing.T, line string) (words []string) {
-	t.Helper()
-	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
-		if quoted, err := strconv.QuotedPrefix(line); err == nil {
-			word, _ := strconv.Unquote(quoted)
-			words, line = append(words, word), line[len(quoted):]
-			continue
-		}
-		word, rest, _ := strings.Cut(line, " ")
-		words, line = append(words, word), rest
-	}
-	if len(words) == 0 {
-		t.Fatal("an empty line in an edit")
-	}
-	return words
-}
-
-// encodePicture is the inverse of decodePicture.
-func encodePicture(b []byte) string {
-	s := strings.NewReplacer("\r\n", "␍␊\n", "\r", "␍\n", "\x00", "␀", "\xff", "⌧").Replace(string(b))
-	if !bytes.HasSuffix(b, []byte("\n")) && !strings.HasSuffix(s, "␍\n") {
-		s += "␤\n"
-	}
-	return s
+	return string(golden.Encode(out))
 }
 
 // TestRevisionErrors checks that a revision of an excerpt fails, and that
@@ -348,7 +321,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 // new lines take the line endings of the file.
 func TestRewriteKeepsBytes(t *testing.T) {
 	parse := func(b []byte) *Document { return testLayout().Parse("MEMORY.md", b, testMeta) }
-	checkTable(t, "rewrites", func(t *testing.T, in []string) string {
+	golden.Table(t, "rewrites", func(t *testing.T, in []string) string {
 		d := parse([]byte(in[0]))
 		got, err := d.Rewrite(d.OwnView(), in[1], parse)
 		switch {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 var mergeNow = time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
@@ -63,7 +65,7 @@ func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source s
 // contains the outcomes: a plus is a new item, a tilde a changed one, an equals
 // sign an existing one.
 func TestMergeGolden(t *testing.T) {
-	golden(t, "merge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "merge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		l := testLayout()
 		if strings.Contains(string(a.Comment), "sections: 任务 跟进") {
 			l.Tasks, l.FollowUps = []string{"任务"}, []string{"跟进"}
@@ -73,12 +75,12 @@ func TestMergeGolden(t *testing.T) {
 		for _, f := range a.Files {
 			out.Files = append(out.Files, f)
 			if !strings.HasPrefix(f.Name, "draft") {
-				d = l.Parse(f.Name, decodePicture(f.Data), testMeta)
+				d = l.Parse(f.Name, golden.Decode(f.Data), testMeta)
 				continue
 			}
 			var said []string
 			d, said = mergeCase(t, l, d, f)
-			out.Files = append(out.Files, txtar.File{Name: "→", Data: []byte(encodePicture(d.Source))},
+			out.Files = append(out.Files, txtar.File{Name: "→", Data: golden.Encode(d.Source)},
 				txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
 		}
 		return out

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func TestReadable(t *testing.T) {
@@ -174,7 +176,7 @@ func TestIdentities(t *testing.T) {
 }
 
 func TestIdentitiesErrors(t *testing.T) {
-	checkTable(t, "identities", func(t *testing.T, in []string) string {
+	golden.Table(t, "identities", func(t *testing.T, in []string) string {
 		_, err := ParseIdentities([]byte(in[0]))
 		if err == nil {
 			t.Fatalf("%q is valid", in[0])
@@ -188,14 +190,8 @@ func TestIdentitiesErrors(t *testing.T) {
 
 // TestLinkKey checks the file after a link was added, and after it was removed again.
 func TestLinkKey(t *testing.T) {
-	result := func(file []byte, err error) string {
-		if err != nil {
-			return "error: " + err.Error()
-		}
-		return string(file)
-	}
-	checkTable(t, "link", func(_ *testing.T, in []string) string { return result(LinkKey([]byte(in[0]), in[1], in[2])) })
-	checkTable(t, "unlink", func(_ *testing.T, in []string) string { return result(UnlinkKey([]byte(in[0]), in[1])) })
+	golden.Table(t, "link", func(_ *testing.T, in []string) string { return golden.Result(LinkKey([]byte(in[0]), in[1], in[2])) })
+	golden.Table(t, "unlink", func(_ *testing.T, in []string) string { return golden.Result(UnlinkKey([]byte(in[0]), in[1])) })
 }
 
 // FuzzLinkKey checks that adding a link only inserts lines, and that removing

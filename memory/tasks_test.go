@@ -3,6 +3,8 @@ package memory
 import (
 	"fmt"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // TestUnderIsTheSameWhenDone checks that the parent's text in a task does not
@@ -31,12 +33,8 @@ func TestUnderIsTheSameWhenDone(t *testing.T) {
 }
 
 func TestNewTask(t *testing.T) {
-	checkTable(t, "newtasks", func(_ *testing.T, in []string) string {
-		task, err := NewTask(in[0], in[1])
-		if err != nil {
-			return "error: " + err.Error()
-		}
-		return task
+	golden.Table(t, "newtasks", func(_ *testing.T, in []string) string {
+		return golden.Result(NewTask(in[0], in[1]))
 	})
 }
 
@@ -55,7 +53,7 @@ func TestTaskIDs(t *testing.T) {
 // TestTaskFields checks that the properties that are read are also left out of the text. A result
 // is the text, due, created, finished, and whether the task recurs.
 func TestTaskFields(t *testing.T) {
-	checkTable(t, "taskfields", func(t *testing.T, in []string) string {
+	golden.Table(t, "taskfields", func(t *testing.T, in []string) string {
 		task := new(Layout).Parse("a.md", []byte("- [ ] "+in[0]+"\n"), Meta{}).Entries[0].Tasks[0]
 		if n := taskNorm(task.Text); n != task.Norm || TaskNorm(in[0]) != task.Norm {
 			t.Errorf("%q is compared as %q, its text as %q", in[0], task.Norm, n)

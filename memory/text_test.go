@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func FuzzCleanLine(f *testing.F) {
@@ -20,7 +22,7 @@ func FuzzCleanLine(f *testing.F) {
 // TestInvisible checks which writers may write a text, and that a text keeps its visible characters
 // or loses exactly the others. Repeated characters are invisible to each other.
 func TestInvisible(t *testing.T) {
-	checkTable(t, "invisible", func(t *testing.T, in []string) string {
+	golden.Table(t, "invisible", func(t *testing.T, in []string) string {
 		text := in[0]
 		clean := DropInvisible(text, true)
 		if _, found := FirstInvisible(clean, true); found {
@@ -58,7 +60,7 @@ func TestEscapeJSON(t *testing.T) {
 }
 
 func TestSectionName(t *testing.T) {
-	checkTable(t, "sectionnames", func(t *testing.T, in []string) string {
+	golden.Table(t, "sectionnames", func(t *testing.T, in []string) string {
 		name := sectionName(in[0])
 		if SameSection(in[0], "Tasks") != (name == "tasks") {
 			t.Errorf("SameSection(%q, Tasks) differs from %q", in[0], name)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // TestParsePeriod checks periods on a Sunday of 23 hours, on which the clocks change.
@@ -16,7 +18,7 @@ func TestParsePeriod(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 3, 29, 12, 30, 0, 0, berlin)
-	checkTable(t, "periods", func(_ *testing.T, in []string) string {
+	golden.Table(t, "periods", func(_ *testing.T, in []string) string {
 		first, last, ok := ParsePeriod(in[0], now)
 		if !ok {
 			return "none"
@@ -27,7 +29,7 @@ func TestParsePeriod(t *testing.T) {
 
 func TestNamedPeriods(t *testing.T) {
 	now := time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC) // a Friday
-	checkTable(t, "namedperiods", func(_ *testing.T, in []string) string {
+	golden.Table(t, "namedperiods", func(_ *testing.T, in []string) string {
 		var got []string
 		for _, p := range NamedPeriods(in[0], now) {
 			got = append(got, p.First.Format(time.DateOnly)+"/"+p.Last.Format(time.DateOnly))
@@ -37,7 +39,7 @@ func TestNamedPeriods(t *testing.T) {
 }
 
 func TestClockHeading(t *testing.T) {
-	checkTable(t, "clockheadings", func(t *testing.T, in []string) string {
+	golden.Table(t, "clockheadings", func(t *testing.T, in []string) string {
 		at, err := time.Parse("15:04", in[0])
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +53,7 @@ func TestClockHeading(t *testing.T) {
 }
 
 func TestParseClock(t *testing.T) {
-	checkTable(t, "clocks", func(_ *testing.T, in []string) string {
+	golden.Table(t, "clocks", func(_ *testing.T, in []string) string {
 		hour, minute, ok := ParseClock(in[0])
 		if !ok {
 			return "none"
@@ -121,7 +123,7 @@ func FuzzAppendSection(f *testing.F) {
 // TestNoteTime checks from where the entries of ordinary notes take their time: none is that of
 // the file.
 func TestNoteTime(t *testing.T) {
-	checkTable(t, "notetimes", func(_ *testing.T, in []string) string {
+	golden.Table(t, "notetimes", func(_ *testing.T, in []string) string {
 		at := new(Layout).Parse(in[0], []byte(in[1]), testMeta).Entries[0].Time
 		if at.Equal(testMeta.ModTime) {
 			return "none"

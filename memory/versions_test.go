@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // TestMergeVersions compares merges with the archives in testdata/versions: each has
 // the files ours and theirs, base if it is known, and the results: merged, marked
 // if there are conflicts, and the counts.
 func TestMergeVersions(t *testing.T) {
-	golden(t, "versions", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+	golden.Run(t, "versions", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		path := "memory/2026-02-05.md"
 		if line, _, _ := strings.Cut(string(a.Comment), "\n"); strings.HasPrefix(line, "path: ") {
 			path = strings.TrimPrefix(line, "path: ")
@@ -194,7 +196,7 @@ func FuzzMergeVersions(f *testing.F) {
 // TestMergeVersionsUnchanged checks that a merge keeps the bytes of lines that no
 // version changed: line endings, blank lines and the end of the file.
 func TestMergeVersionsUnchanged(t *testing.T) {
-	checkTable(t, "mergebytes", func(t *testing.T, in []string) string {
+	golden.Table(t, "mergebytes", func(t *testing.T, in []string) string {
 		m := testLayout().MergeVersions("notes/a.md", []byte(in[1]), []byte(in[2]), []byte(in[3]))
 		text, err := m.Text(KeepOurs)
 		if err != nil {

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func TestCheckText(t *testing.T) {
 	for name, check := range map[string]func(string) error{"checktext": CheckText, "checkkey": CheckKey} {
-		checkTable(t, name, func(_ *testing.T, in []string) string {
-			if err := check(in[0]); err != nil {
-				return "error: " + err.Error()
-			}
-			return "valid"
+		golden.Table(t, name, func(_ *testing.T, in []string) string {
+			return golden.Result("valid", check(in[0]))
 		})
 	}
 }
@@ -146,7 +145,7 @@ func writtenForm(text string, item bool) (string, bool) {
 
 // TestWriteForms checks that texts come back from their blocks byte for byte.
 func TestWriteForms(t *testing.T) {
-	checkTable(t, "writeforms", func(t *testing.T, in []string) string {
+	golden.Table(t, "writeforms", func(t *testing.T, in []string) string {
 		form, ok := writtenForm(in[0], false)
 		if _, item := writtenForm(in[0], true); !ok || !item {
 			t.Errorf("%q does not come back from any of %q, or from an item", in[0], WriteForms(in[0], false))
@@ -216,7 +215,7 @@ func TestGeneratedNotes(t *testing.T) {
 
 // TestItemText checks the written form of items.
 func TestItemText(t *testing.T) {
-	checkTable(t, "itemtexts", func(t *testing.T, in []string) string {
+	golden.Table(t, "itemtexts", func(t *testing.T, in []string) string {
 		text, err := new(Document).ItemText(-1, in[0], in[1],
 			[]Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}})
 		switch {

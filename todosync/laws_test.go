@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -287,13 +289,8 @@ func (r randomTree) changeFiles(w *world) []string {
 
 func sameFiles(t *testing.T, what string, a, b *world) {
 	t.Helper()
-	for _, path := range sortedKeys(a.files) {
-		if !bytes.Equal(a.files[path], b.files[path]) {
-			t.Fatalf("%s: %s differs:\n%s\n%s", what, path, a.files[path], b.files[path])
-		}
-	}
-	if len(a.files) != len(b.files) {
-		t.Fatalf("%s: there are %d and %d files", what, len(a.files), len(b.files))
+	if diff := cmp.Diff(a.files, b.files); diff != "" {
+		t.Fatalf("%s: the files differ:\n%s", what, diff)
 	}
 }
 
@@ -335,11 +332,9 @@ func FuzzTwo(f *testing.F) {
 // daemons. It reports whether any file changed.
 func syncWorlds(here, there *world, base map[string][]byte) bool {
 	var toHere, toThere []string
-	all := map[string]bool{}
+	all := map[string][]byte{}
 	for _, m := range []map[string][]byte{here.files, there.files, base} {
-		for path := range m {
-			all[path] = true
-		}
+		maps.Copy(all, m)
 	}
 	for _, path := range sortedKeys(all) {
 		x, y, was := here.files[path], there.files[path], base[path]

@@ -2,23 +2,20 @@ package todosync
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestRules replays the archives in testdata/rules. Their files are saves by
 // users, and a path without text is a deletion. The text after "→" is the
@@ -26,16 +23,17 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // Before the first "→", files are only recorded. The comment may set today;
 // days is ignored; append_only is the prefix of append-only files. A file named "forget" deletes the state.
 func TestRules(t *testing.T) {
-	archives, err := filepath.Glob("testdata/rules/*.txtar")
-	if err != nil || len(archives) == 0 {
+	names, err := filepath.Glob("testdata/rules/*.txtar")
+	if err != nil || len(names) == 0 {
 		t.Fatal("no stories")
 	}
-	for _, name := range archives {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+	for _, name := range names {
+		t.Run(filepath.Base(name), func(t *testing.T) {
 			a, err := txtar.ParseFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
+			want := txtar.Format(a)
 			w := newWorld(t, "2026-02-06", 7)
 			for _, m := range regexp.MustCompile(`(?m)^(today|days|append_only): (.*)$`).FindAllSubmatch(a.Comment, -1) {
 				switch string(m[1]) {
@@ -49,13 +47,7 @@ func TestRules(t *testing.T) {
 			for i, f := range a.Files {
 				switch f.Name {
 				case "→":
-					got := w.reconcile(saved)
-					saved = nil
-					if *update {
-						a.Files[i].Data = []byte(got)
-					} else if diff := cmp.Diff(string(f.Data), got); diff != "" {
-						t.Errorf("section %d (-want +got):\n%s", i+1, diff)
-					}
+					a.Files[i].Data, saved = []byte(w.reconcile(saved)), nil
 				case "forget":
 					w.catalogue = nil
 				default:
@@ -63,11 +55,7 @@ func TestRules(t *testing.T) {
 					saved = append(saved, f.Name)
 				}
 			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(a), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
+			golden.File(t, name, want, txtar.Format(a))
 		})
 	}
 }
@@ -137,7 +125,7 @@ func (w *world) reconcile(paths []string) string {
 	var changed []string
 	for _, wish := range wishes {
 		doc := w.parse(wish.Path)
-		after := w.tickRequest(wish)
+		after := w.tickAll(wish.Path, []TickRequest{wish})
 		for i, line := range bytes.Split(after, []byte("\n")) {
 			if was := bytes.Split(doc.Source, []byte("\n"))[i]; !bytes.Equal(was, line) {
 				fmt.Fprintf(&b, "%s:%d %s (%s)\n", wish.Path, i+1, bytes.TrimSpace(line), wish.Done.Path)
@@ -158,22 +146,4 @@ func (w *world) reconcile(paths []string) string {
 	return b.String()
 }
 
-// tickRequest returns a file with the box of a request ticked.
-func (w *world) tickRequest(wish TickRequest) []byte {
-	out, err := w.rules.Tick(w.parse(wish.Path), []TickRequest{wish}, func(source []byte) *memory.Document {
-		return w.layout.Parse(wish.Path, source, memory.Meta{})
-	})
-	if err != nil || out == nil {
-		w.t.Fatalf("tick %s: %v", wish.Path, err)
-	}
-	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,19 +28,19 @@ import (
 // their writer: a file saved by a user is not written for a while.
 type disk struct {
 	*world
-	syncer  *Syncer
-	quiet   time.Duration
-	saved   map[string]time.Time
-	locked  map[string]error // the error of a write to the file
-	unread  map[string]int   // how many reads of the file fail
-	failed  func(string)     // called when a write fails
-	blank   map[string]bool  // the next write sees an empty file, as during a save by a program
-	writes  []string
-	written string // ID of the last change
+	syncer *Syncer
+	saved  map[string]time.Time
+	locked map[string]error // the error of a write to the file
+	unread map[string]int   // how many reads of the file fail
+	failed func(string)     // called when a write fails
+	tries  int              // writes that failed
+	blank  string           // the next write of this file sees it empty, as during a save by a program
+	writes []string
+	kept   []byte // an earlier state
 }
 
 func newDisk(t *testing.T) *disk {
-	d := &disk{world: newWorld(t, "2026-02-06", 7), quiet: 10 * time.Second, saved: map[string]time.Time{}, locked: map[string]error{}, unread: map[string]int{}}
+	d := &disk{world: newWorld(t, "2026-02-06", 7), saved: map[string]time.Time{}, locked: map[string]error{}, unread: map[string]int{}}
 	d.boot(filepath.Join(t.TempDir(), "todosync.json"))
 	return d
 }
@@ -49,9 +50,12 @@ func (d *disk) boot(state string) {
 	d.syncer = &Syncer{
 		Files: d, Writer: d, List: d.list, Parse: d.parseFile, Subject: d.rules.Subject, State: state,
 		Logger: slog.New(slog.DiscardHandler),
-		Now:    func() time.Time { return time.Now().AddDate(26, 1, 5) }, // a synctest bubble starts at 2000-01-01
+		Now:    testNow,
 	}
 }
+
+// testNow returns the time; a synctest bubble starts at 2000-01-01.
+func testNow() time.Time { return time.Now().AddDate(26, 1, 5) }
 
 func (d *disk) list() []Listed {
 	var list []Listed
@@ -85,17 +89,18 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 		return vault.Written{}, fs.ErrNotExist
 	}
 	if err := d.locked[c.Path]; err != nil {
+		d.tries++
 		if d.failed != nil {
 			d.failed(c.Path)
 		}
 		return vault.Written{}, err
 	}
-	if d.blank[c.Path] {
-		delete(d.blank, c.Path)
+	if d.blank == c.Path {
+		d.blank = ""
 		_, err := c.Edit(&vault.File{Path: c.Path})
 		return vault.Written{}, err
 	}
-	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Requested {
+	if wait := 10*time.Second - time.Since(d.saved[c.Path]); wait > 0 && !c.Requested {
 		return vault.Written{}, &vault.WaitError{Path: c.Path, Reason: "the file was changed a moment ago", For: wait}
 	}
 	out, err := c.Edit(&vault.File{Path: c.Path, Data: old})
@@ -104,9 +109,8 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 	}
 	d.files[c.Path] = out
 	d.writes = append(d.writes, c.Path)
-	d.written = fmt.Sprint("change of ", c.Path, " at ", time.Now())
 	d.syncer.Changed(c.Path, d.parse(c.Path)) // as a watcher would
-	return vault.Written{ID: d.written, Changed: true}, nil
+	return vault.Written{ID: fmt.Sprint("change of ", c.Path, " at ", time.Now()), Changed: true}, nil
 }
 
 // saveAsUser saves a file, or removes it if text is empty.
@@ -141,50 +145,12 @@ func (d *disk) wrote(t *testing.T, want ...string) {
 	d.writes = nil
 }
 
-func (d *disk) is(t *testing.T, path, want string) {
-	t.Helper()
-	if got := string(d.files[path]); got != want {
-		t.Errorf("%s is %q, want %q", path, got, want)
-	}
-}
-
 const (
 	openTask = "## Tasks\n- [ ] Call Bob\n"
 	doneTask = "## Tasks\n- [x] Call Bob\n"
 	before   = "2026-02-04/a.md"
 	today    = "2026-02-06/b.md"
 )
-
-// TestOldDaysAreNotRead checks that a changed file is not read if its day is no longer
-// synchronized.
-func TestOldDaysAreNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDisk(t)
-		d.run(t, time.Second)
-		const old = "2025-12-01/old.md"
-		d.saveAsUser(old, openTask)
-		d.saveAsUser(before, openTask)
-		d.unread[old], d.unread[before] = 1, 1
-		d.run(t, time.Minute)
-		if d.unread[before] != 0 || d.unread[old] != 1 {
-			t.Errorf("unread are %v", d.unread)
-		}
-	})
-}
-
-// begin runs a test of a disk with two open copies, already recorded.
-func begin(t *testing.T, name string, test func(*testing.T, *disk)) {
-	t.Run(name, func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			d := newDisk(t)
-			d.save(before, []byte(openTask))
-			d.save(today, []byte(openTask))
-			d.run(t, time.Hour)
-			d.wrote(t)
-			test(t, d)
-		})
-	})
-}
 
 // taskText returns a section of tasks: those with a plus are done, those with a minus
 // open, and a star is a paragraph.
@@ -205,37 +171,59 @@ func taskText(tasks string) string {
 	return text
 }
 
+// pathOf returns the path of a file in a script.
+func pathOf(name string) string {
+	paths := map[string]string{"first": "2026-02-03/a.md", "before": before, "third": "2026-02-05/c.md", "today": today, "other": "2026-02-06/c.md"}
+	return cmp.Or(paths[name], name)
+}
+
 // play performs the steps of a script, which semicolons separate:
 //
 //	save PATH TASKS   a user saves a file, or removes it if there are no tasks
 //	put PATH TASKS    likewise, without an event
-//	run DURATION      time passes
+//	run DURATION      time passes while the syncer runs
+//	sleep DURATION    time passes
 //	restart off       the process starts again, with ticking disabled if that is written
 //	lose              likewise, without its state
 //	lock PATH CAUSE   writes of the file fail
+//	report PATH       a write that fails reports the file as changed
 //	unlock
 //	unread PATH N     reads of the file fail
+//	reads PATH N      the number of failures that are left
 //	blank PATH        the next write sees an empty file
 //	wrote PATH...     the files that were written since the last check
 //	is PATH TASKS     the content of a file
-//	status N M K      the numbers of planned, unclear and waiting ticks
+//	status N M K      the numbers of planned, unclear and waiting ticks, and a problem
+//	state DIR         the directory of the state, which may be missing
+//	days N            the age of files after the next start
+//	clock YEARS       the clock is ahead
+//	keep, crash       saves the state, or starts again with the saved one
+//	catchup PATH TASKS  a user saves a file, whose event arrives with the next request
+//	tries N           writes have failed at most N times
+//	set PATH          a request sets the first task of a file done
+//	request PATH      a program has changed the file
 func (d *disk) play(t *testing.T, script string) {
 	t.Helper()
 	for step := range strings.SplitSeq(script, ";") {
 		words := append(strings.Fields(step), "", "")
-		path := cmp.Or(map[string]string{"before": before, "today": today, "third": "2026-02-05/c.md", "other": "2026-02-06/c.md"}[words[1]],
-			words[1])
+		path := pathOf(words[1])
 		switch text := words[2]; words[0] {
 		case "save":
 			d.saveAsUser(path, taskText(text))
 		case "put":
 			d.save(path, []byte(taskText(text)))
-		case "run":
+		case "run", "sleep":
 			passes, err := time.ParseDuration(words[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.run(t, passes)
+			if words[0] == "run" {
+				d.run(t, passes)
+			} else {
+				time.Sleep(passes)
+			}
+		case "report":
+			d.failed = func(string) { d.syncer.Changed(path, d.parse(path)) }
 		case "restart":
 			d.boot(d.syncer.State)
 			d.syncer.Off = words[1] == "off"
@@ -243,27 +231,75 @@ func (d *disk) play(t *testing.T, script string) {
 			d.boot(filepath.Join(t.TempDir(), "todosync.json"))
 		case "lock":
 			d.locked[path] = map[string]error{"busy": vault.ErrBusy, "off": vault.ErrOff, "gone": fs.ErrNotExist,
-				"refused": &vault.RefusedError{Path: path, Reason: "it has two links"}}[text]
+				"error":   errors.New("input/output error"),
+				"refused": &vault.RefusedError{Path: path, Reason: "it has two links"},
+				"wait":    &vault.WaitError{Path: path, For: time.Minute}}[text]
 			if text == "gone" { // for a moment
 				d.failed = func(path string) { delete(d.locked, path) }
+			}
+		case "tries":
+			if most, _ := strconv.Atoi(words[1]); d.tries > most {
+				t.Errorf("tried %d times", d.tries)
+			}
+		case "set":
+			tasks := [][]Copy{{FileOf(d.parse(path)).Copy(0)}}
+			for _, o := range d.syncer.Set(t.Context(), tasks, memory.Done, func(*memory.Entry) bool { return true }) {
+				if o.Err != nil || !o.Changed {
+					t.Errorf("%+v", o)
+				}
 			}
 		case "unlock":
 			clear(d.locked)
 		case "unread":
 			d.unread[path] = len(text)
+		case "reads":
+			if d.unread[path] != len(text) {
+				t.Errorf("unread are %v", d.unread)
+			}
+		case "state":
+			d.syncer.State = filepath.Join(t.TempDir(), words[1], "todosync.json")
+		case "days":
+			d.syncer.Days, _ = strconv.Atoi(words[1])
+		case "clock":
+			years, _ := strconv.Atoi(words[1])
+			d.syncer.Now = func() time.Time { return testNow().AddDate(years, 0, 0) }
+		case "keep", "crash":
+			var err error
+			if words[0] == "keep" {
+				d.kept, err = state.Read(d.syncer.State)
+			} else {
+				err = state.Write(d.syncer.State, d.kept)
+				d.boot(d.syncer.State)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		case "catchup":
+			d.syncer.CatchUp = func(context.Context) error {
+				d.syncer.CatchUp = nil
+				d.saveAsUser(path, taskText(text))
+				return nil
+			}
+		case "request":
+			d.syncer.Request(t.Context(), path)
 		case "blank":
-			d.blank = map[string]bool{path: true}
+			d.blank = path
 		case "wrote":
 			var want []string
 			for _, path := range strings.Fields(step)[1:] {
-				want = append(want, map[string]string{"before": before}[path])
+				want = append(want, pathOf(path))
 			}
 			d.wrote(t, want...)
 		case "is":
-			d.is(t, path, taskText(text))
+			if got, want := string(d.files[path]), taskText(text); got != want {
+				t.Errorf("%s is %q, want %q", path, got, want)
+			}
 		case "status":
 			st := d.syncer.Status()
 			got := fmt.Sprintf("status %d %d %d", st.Planned, st.Unclear, len(st.Waiting))
+			if st.Problem != "" {
+				got += " problem"
+			}
 			if got != strings.TrimSpace(step) {
 				t.Errorf("%s, want%s: %+v", got, step, st)
 			}
@@ -304,196 +340,37 @@ func TestSyncer(t *testing.T) {
 			"save 2026-02-03/a.md -Call_Bob; run 1h; save other +Call_Bob; run 1h; is 2026-02-03/a.md -Call_Bob; wrote before",
 		"the state is lost": "put today +Call_Bob; lose; run 1h; wrote; status 0 0 0; save before -Call_Bob,-More; run 1h; wrote;" +
 			"save other +Call_Bob; run 1h; wrote before",
+		"the state cannot be saved": "state missing; save today +Call_Bob; run 1h; wrote; status 1 0 0 problem; state .; run 1h; wrote before",
+		"a try that fails changes the file for a moment": "lock before error; report before; save today +Call_Bob; run 1h; tries 25; wrote;" +
+			"unlock; run 10m; wrote before",
+		// The file was just changed, which a request ignores. Resulting ticks are made at once where possible.
+		"asked for": "save third -Call_Bob; save today *,-Call_Bob; run 5s; set today; wrote today before; run 1h; wrote third",
+		"old days are not read": "save 2025-12-01/old.md -Call_Bob; save before -Call_Bob,-More; unread 2025-12-01/old.md I; unread before I;" +
+			"run 1m; reads before; reads 2025-12-01/old.md I",
+		"the open copy was saved before, and is told after": "catchup third -Call_Bob; save today +Call_Bob; run 1h; wrote before third",
+		"a crash after the write": "save first -Call_Bob; run 1h; lock first busy; lock before busy; save today +Call_Bob; run 1m; keep;" +
+			"unlock; run 1h; wrote first before; put first -Call_Bob; crash; run 1h; wrote first;" + // the tick is recorded as such
+			"save before -Call_Bob; run 1h; save other +Call_Bob; run 1h; is before -Call_Bob",
+		"more days than before": "put 2026-01-10/a.md -Old; put 2026-01-11/a.md +Old; restart; days 60; run 1h; wrote;" +
+			"save 2026-01-12/a.md +Old; run 1h; wrote", // the catalogue is incomplete for this day
+		"the clock was ahead": "clock 1; save before -Call_Bob,-More; run 1h; clock 0; save third +More; run 1h; wrote;" + // it has dropped this day
+			"save today +Call_Bob; run 1h; wrote before; clock 1; save 2027-02-05/c.md -Call_Bob; run 1h; restart; run 1h; wrote;" +
+			"save today +Call_Bob,+More; run 1h; wrote before",
+		"a request acts at once, even if its file is reported meanwhile": "put first -Call_Bob; restart; run 1h; put today +Call_Bob;" +
+			"lock first wait; report today; request today; wrote before",
+		"a request does not change what was just saved": "save before *,-Call_Bob; put today +Call_Bob; request today; wrote;" +
+			"sleep 1m; request today; wrote before",
+		"a task reopened everywhere is reported again": "save today +Call_Bob; run 1h; wrote before; save before -Call_Bob; save today -Call_Bob;" +
+			"run 1h; put 2026-02-06/later.md +Call_Bob; catchup 2026-02-06/later.md +Call_Bob; request 2026-02-06/later.md; wrote before today",
+		"a task reopened alone is reported again": "save today +Call_Bob; run 1h; wrote before; save before -Call_Bob;" +
+			"run 1h; put 2026-02-06/later.md +Call_Bob; catchup 2026-02-06/later.md +Call_Bob; request 2026-02-06/later.md; wrote",
 	} {
-		begin(t, name, func(t *testing.T, d *disk) { d.play(t, script) })
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				newDisk(t).play(t, "put before -Call_Bob; put today -Call_Bob; run 1h; wrote;"+script)
+			})
+		})
 	}
-}
-
-// TestSyncerTroubles checks what scripts cannot describe.
-func TestSyncerTroubles(t *testing.T) {
-	for name, test := range map[string]func(*testing.T, *disk){
-		"the open copy was saved before, and is told after": func(t *testing.T, d *disk) {
-			const third = "2026-02-05/c.md"
-			d.syncer.CatchUp = func(context.Context) error {
-				d.syncer.CatchUp = nil
-				d.saveAsUser(third, openTask)
-				return nil
-			}
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Hour)
-			d.wrote(t, before, third)
-		},
-		"a crash after the write": func(t *testing.T, d *disk) {
-			d.saveAsUser("2026-02-03/c.md", openTask)
-			d.run(t, time.Hour)
-			d.locked["2026-02-03/c.md"] = vault.ErrBusy
-			d.locked[before] = vault.ErrBusy
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Minute)
-			// The file was written, but the state was not saved.
-			saved, err := state.Read(d.syncer.State)
-			if err != nil {
-				t.Fatal(err)
-			}
-			clear(d.locked)
-			d.run(t, time.Hour)
-			d.wrote(t, "2026-02-03/c.md", before)
-			d.save("2026-02-03/c.md", []byte(openTask))
-			if err := state.Write(d.syncer.State, saved); err != nil {
-				t.Fatal(err)
-			}
-			d.boot(d.syncer.State)
-			d.run(t, time.Hour)
-			d.wrote(t, "2026-02-03/c.md")
-			d.saveAsUser(before, openTask) // the tick is recorded as such
-			d.run(t, time.Hour)
-			d.saveAsUser("2026-02-06/c.md", doneTask)
-			d.run(t, time.Hour)
-			d.is(t, before, openTask)
-		},
-		"a try that fails changes the file for a moment": func(t *testing.T, d *disk) {
-			d.locked[before] = errors.New("input/output error")
-			tries := 0
-			d.failed = func(path string) {
-				tries++
-				d.syncer.Changed(path, d.parse(path)) // the file was briefly away
-			}
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Hour)
-			if tries > 25 {
-				t.Errorf("tried %d times within an hour", tries)
-			}
-			d.wrote(t)
-			delete(d.locked, before)
-			d.run(t, 10*time.Minute)
-			d.wrote(t, before)
-		},
-		"more days than before": func(t *testing.T, d *disk) {
-			d.save("2026-01-10/a.md", []byte("## Tasks\n- [ ] Old\n"))
-			d.save("2026-01-11/a.md", []byte("## Tasks\n- [x] Old\n"))
-			d.boot(d.syncer.State)
-			d.syncer.Days = 60
-			d.run(t, time.Hour)
-			d.wrote(t)
-			d.saveAsUser("2026-01-12/a.md", "## Tasks\n- [x] Old\n") // the catalogue is incomplete for this day
-			d.run(t, time.Hour)
-			d.wrote(t)
-		},
-		"the clock was ahead": func(t *testing.T, d *disk) {
-			now := d.syncer.Now
-			d.syncer.Now = func() time.Time { return now().AddDate(1, 0, 0) }
-			d.saveAsUser(before, openTask+"- [ ] More\n")
-			d.run(t, time.Hour)
-			d.syncer.Now = now
-			d.saveAsUser("2026-02-05/c.md", "## Tasks\n- [x] More\n") // the catalogue has dropped this day
-			d.run(t, time.Hour)
-			d.wrote(t)
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Hour)
-			d.wrote(t, before)
-			d.syncer.Now = func() time.Time { return now().AddDate(1, 0, 0) }
-			d.saveAsUser("2027-02-05/c.md", openTask)
-			d.run(t, time.Hour)
-			d.boot(d.syncer.State)
-			d.run(t, time.Hour)
-			d.wrote(t)
-			d.saveAsUser(today, doneTask+"- [x] More\n")
-			d.run(t, time.Hour)
-			d.wrote(t, before)
-		},
-		"asked for": func(t *testing.T, d *disk) {
-			d.saveAsUser("2026-02-05/c.md", openTask)
-			d.saveAsUser(today, openTask+"\n") // just changed, which a request ignores
-			d.run(t, 5*time.Second)
-			for _, o := range d.syncer.Set(t.Context(), [][]Copy{{FileOf(d.parse(today)).Copy(0)}}, memory.Done, func(*memory.Entry) bool { return true }) {
-				if o.Err != nil || !o.Changed {
-					t.Errorf("%+v", o)
-				}
-			}
-			// Resulting ticks are made at once where possible.
-			d.wrote(t, today, before)
-			d.run(t, time.Hour)
-			d.wrote(t, "2026-02-05/c.md")
-		},
-		"the state cannot be saved": func(t *testing.T, d *disk) {
-			d.syncer.State = filepath.Join(t.TempDir(), "missing", "todosync.json")
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Hour)
-			d.wrote(t)
-			if st := d.syncer.Status(); st.Problem == "" || st.Planned != 1 {
-				t.Errorf("status %+v", st)
-			}
-			d.syncer.State = filepath.Join(t.TempDir(), "todosync.json")
-			d.run(t, time.Hour)
-			d.wrote(t, before)
-		},
-	} {
-		begin(t, name, test)
-	}
-}
-
-// TestSyncerRequest checks that a request acts at once, even if its own file is
-// reported as changed during the request, or other files changed some time ago.
-func TestSyncerRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const first = "2026-02-03/a.md"
-		d := newDisk(t)
-		for _, path := range []string{first, before, today} {
-			d.save(path, []byte(openTask))
-		}
-		d.run(t, time.Hour)
-		d.save(today, []byte(doneTask))
-		d.locked[first] = &vault.WaitError{Path: first, Reason: "not now", For: time.Minute}
-		d.failed = func(string) { d.syncer.Changed(today, d.parse(today)) }
-		d.syncer.Request(t.Context(), today)
-		d.wrote(t, before)
-
-		d = newDisk(t)
-		d.save(before, []byte(openTask))
-		d.save(today, []byte(openTask))
-		d.run(t, time.Hour)
-		d.saveAsUser(before, "words\n\n"+openTask)
-		d.save(today, []byte(doneTask))
-		d.syncer.Request(t.Context(), today)
-		d.wrote(t)
-		time.Sleep(time.Minute)
-		d.syncer.Request(t.Context(), today)
-		d.wrote(t, before)
-	})
-}
-
-// TestSyncerReported checks that a task that was reopened everywhere is ticked again if
-// a program reports it as done in a new file, and that a copy that a person reopened
-// alone stays open.
-func TestSyncerReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const later = "2026-02-06/later.md"
-		for _, everywhere := range []bool{true, false} {
-			d := newDisk(t)
-			d.save(before, []byte(openTask))
-			d.save(today, []byte(openTask))
-			d.run(t, time.Hour)
-			d.saveAsUser(today, doneTask)
-			d.run(t, time.Hour)
-			d.wrote(t, before)
-			d.saveAsUser(before, openTask)
-			if everywhere {
-				d.saveAsUser(today, openTask)
-			}
-			d.run(t, time.Hour)
-			d.save(later, []byte(doneTask))
-			d.syncer.CatchUp = func(context.Context) error {
-				d.syncer.Changed(later, d.parse(later)) // its event arrives meanwhile
-				return nil
-			}
-			d.syncer.Request(t.Context(), later)
-			if everywhere {
-				d.wrote(t, before, today)
-			} else {
-				d.wrote(t)
-			}
-		}
-	})
 }
 
 // TestSyncerState checks that the state survives encoding and decoding, and

@@ -108,7 +108,7 @@ var fileCalls = []string{
 	"Openat", "Openat2", "Renameat", "Renameat2", "Unlink", "Unlinkat", "Creat",
 }
 
-// fakes are the servers that tests run. Only tests import them.
+// fakes are the servers and helpers of tests. Only tests import them.
 const fakes = "internal/fakes/"
 
 // goList returns the output of go list -json for a system.
