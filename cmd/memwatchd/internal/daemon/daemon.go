@@ -375,7 +375,7 @@ func (d *daemon) Sync(ctx context.Context) error {
 	if err := d.watcher.Sync(ctx); err != nil {
 		return err
 	}
-	if d.watcher.Status().Root == watcher.RootMissing {
+	if d.isRootMissing() {
 		return errors.New("sync: the memory directory is missing")
 	}
 	return nil

@@ -16,7 +16,8 @@ func (d *daemon) hasEmbeddings() bool {
 	return d.config.Embed.Endpoint != "" && d.config.Memory.Enabled
 }
 
-// openEmbedder opens the embedder of the configured endpoint, if there is one. If the vectors cannot be opened, searches compare words only.
+// openEmbedder opens the embedder of the configured endpoint, if there is one. If the
+// vectors cannot be opened, searches compare words only.
 func (d *daemon) openEmbedder() (err error) {
 	c := &d.config.Embed
 	if !d.hasEmbeddings() {

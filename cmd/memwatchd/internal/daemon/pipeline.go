@@ -332,18 +332,15 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 	if of, ok := memory.CopyOf(file.Path); ok {
 		return p.parseCopy(file, of)
 	}
-	parse := func() *memory.Document {
-		if len(file.Data) >= largeFile {
-			p.largeMu.Lock()
-			defer p.largeMu.Unlock()
-		}
-		return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable,
-			Public: func(text []byte) time.Time { return p.index.Written(file.Path, text) }})
-	}
 	if doc := p.documents.findParsed(&file); doc != nil {
 		return doc
 	}
-	return parse()
+	if len(file.Data) >= largeFile {
+		p.largeMu.Lock()
+		defer p.largeMu.Unlock()
+	}
+	return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable,
+		Public: func(text []byte) time.Time { return p.index.Written(file.Path, text) }})
 }
 
 // parseChange parses the new version of a file for the author of a change, from which the

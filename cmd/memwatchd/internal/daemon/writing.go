@@ -72,10 +72,7 @@ func (d *daemon) attachWriter(m *ops.Memory) {
 
 // startWriteJobs starts the task syncer, now that every file has been seen.
 func (d *daemon) startWriteJobs(ctx context.Context) error {
-	if d.writer == nil {
-		return nil
-	}
-	if d.mayMissFiles() {
+	if d.writer == nil || d.mayMissFiles() {
 		return nil // runTodos waits for the unread files
 	}
 	return d.todos.Start(ctx)
@@ -112,12 +109,7 @@ func (d *daemon) runWriteJobs(ctx context.Context) error {
 	group.Go(func() error { return d.runWriter(ctx) })
 	group.Go(func() error { return d.runPruning(ctx) })
 	if d.pipeline.history != nil {
-		group.Go(func() error {
-			if err := d.awaitKnown(ctx); err != nil {
-				return err
-			}
-			return d.pipeline.history.run(ctx)
-		})
+		group.Go(func() error { return d.afterScan(ctx, func() error { return d.pipeline.history.run(ctx) }) })
 	}
 	group.Go(func() error { return d.afterScan(ctx, func() error { return d.runTodos(ctx) }) })
 	group.Go(func() error { return d.runMaintenance(ctx) })
