@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -183,16 +181,7 @@ func (g *target) sendRequest(t testing.TB, c *http.Client, operation string, req
 	t.Helper()
 	body, err := json.Marshal(mergeObjects(request, nil))
 	testkit.Must(t, err)
-	res, err := c.Post("http://memwatchd/v1/"+operation, "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatalf("%s %s: %v", operation, body, err)
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("%s %s: %v", operation, body, err)
-	}
-	return res.StatusCode, string(answer)
+	return g.post(t, c, "/v1/"+operation, string(body), nil)
 }
 
 // mustSend is ask for a request that must succeed.

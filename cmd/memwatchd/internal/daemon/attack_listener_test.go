@@ -59,17 +59,12 @@ func (g *target) post(t testing.TB, c *http.Client, path, body string, header ht
 	if header != nil {
 		r.Header = header
 	}
-	return send(t, c, r)
-}
-
-func send(t testing.TB, c *http.Client, r *http.Request) (int, string) {
-	t.Helper()
 	res, err := c.Do(r)
 	testkit.Must(t, err)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	answer, err := io.ReadAll(res.Body)
 	testkit.Must(t, err)
-	return res.StatusCode, string(body)
+	return res.StatusCode, string(answer)
 }
 
 // TestFixedScopeIsNotWidened checks that a request can narrow a fixed scope,

@@ -137,21 +137,17 @@ func TestUsersWhileRootIsMissing(t *testing.T) {
 func TestRemovedLinkWhileSaving(t *testing.T) {
 	root := t.TempDir()
 	name := filepath.Join(root, filepath.FromSlash(memory.IdentitiesPath))
-	must := func(err error) {
-		t.Helper()
-		testkit.Must(t, err)
-	}
 	testkit.WriteFile(t, name, "links:\n  telegram:1: acct:42\n")
 	p := &subjectMap{vault: &vault.Vault{Dir: root}, users: map[string]bool{}, memoryMDs: map[string]bool{}}
 	if s, _ := p.currentIdentities().Resolve("telegram:1"); s != "acct:42" {
 		t.Fatalf("linked to %q", s)
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-	must(err)
+	testkit.Must(t, err)
 	_, err = f.WriteString("links: {}\n")
-	must(err)
+	testkit.Must(t, err)
 	p.currentIdentities()
-	must(f.Close())
+	testkit.Must(t, f.Close())
 	if s, _ := p.currentIdentities().Resolve("telegram:1"); s == "acct:42" {
 		t.Errorf("still linked to %q; problem %q", s, p.links.problem)
 	}

@@ -56,61 +56,6 @@ func (g *target) wantPaths(t testing.TB, c *http.Client, request object, want ..
 	}
 }
 
-// TestRoots checks which operations return the text of a folder beside the memory
-// directory.
-func TestRoots(t *testing.T) {
-	main, vaultDir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
-	writeTree(t, main, map[string]string{"MEMORY.md": "- Zebra in the memory\n", "notes/a.md": "A zebra.\n"}, time.Now())
-	writeTree(t, vaultDir, map[string]string{
-		"notes/a.md": "---\nsubject_id: bob\n---\n# Zoo\n\nThe zebra of the vault, see [[b]]. #animal\n\n- [ ] feed the zebra\n",
-		"notes/b.md": "About quaggas.\n", "Templates/t.md": "A zebra template.\n", ".trash/x.md": "A zebra in the trash.\n",
-		"notes/c.sync-conflict-20260205-101010-ABCDEFG.md": "A lost quagga.\n", "notes/c.md": "Nothing.\n",
-	}, time.Now())
-	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: vaultDir, Kind: "obsidian"}))
-	c := g.dial("s")
-	g.wantPaths(t, c, object{"query": "zebra"}, "MEMORY.md", "notes/a.md", "vault:notes/a.md", "vault:notes/a.md")
-	g.wantPaths(t, c, object{"query": "lost quagga", "group": "file"}, "vault:notes/b.md",
-		"vault:notes/c.sync-conflict-20260205-101010-ABCDEFG.md")
-
-	for _, p := range []probe{
-		{"recent", object{"hours": 10000, "limit": 100}}, {"load", object{"days": 30}}, {"todos", object{"state": "all"}},
-		{"context", object{}}, {"context", object{"format": "relevant", "query": "zebra zoo"}}, {"context", object{"format": "full"}},
-		{"export", object{}}, {"complete", object{"what": "path"}}, {"complete", object{"what": "tag"}},
-		{"complete", object{"what": "subject"}}, {"item_list", object{}}, {"journal", object{}}, {"files", object{}},
-	} {
-		body := g.mustSend(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
-		if strings.Contains(body, "vault") || strings.Contains(body, "Zoo") || strings.Contains(body, "animal") {
-			t.Errorf("%s %v: %s", p.operation, p.request, body)
-		}
-	}
-	body := g.mustSend(t, c, "context", mergeObjects(object{"format": "relevant", "query": "zebra zoo", "roots": []string{"vault"}}, ownerInPrivate))
-	if !strings.Contains(body, "vault:notes/a.md") {
-		t.Error(body)
-	}
-	if status, body := g.sendRequest(t, c, "search", mergeObjects(object{"query": "zebra", "roots": []string{"vaults"}}, ownerInPrivate)); status != http.StatusBadRequest {
-		t.Error(status, body)
-	}
-	// The ids of a folder neither change the rank of entries of the memory nor hide them.
-	writeTree(t, main, map[string]string{"port.md": "- The gnu port is 1 <!-- id=port -->\n"}, time.Now())
-	writeTree(t, vaultDir, map[string]string{"port.md": "- The gnu port is 2 <!-- id=port -->\n- The gnu port is 3 <!-- id=three supersedes=port -->\n"}, time.Now())
-	g.wantPaths(t, c, object{"query": "gnu"}, "port.md", "vault:port.md", "vault:port.md")
-	body = g.mustSend(t, c, "search", mergeObjects(object{"query": "gnu", "path": "port.md"}, ownerInPrivate))
-	if strings.Contains(body, "superseded") {
-		t.Error(body)
-	}
-	if body := g.mustSend(t, c, "get", mergeObjects(object{"id": "port"}, ownerInPrivate)); !strings.Contains(body, `"path":"port.md"`) {
-		t.Error(body)
-	}
-	body = g.mustSend(t, c, "search", mergeObjects(object{"query": "gnu", "roots": []string{"vault"}}, ownerInPrivate))
-	if !strings.Contains(body, `"superseded_by":{"id":"vault:port.md#three"`) {
-		t.Error(body)
-	}
-	body = g.mustSend(t, c, "check", mergeObjects(object{}, ownerInPrivate))
-	if !strings.Contains(body, `"files":8`) || !strings.Contains(body, `"differing":[]`) {
-		t.Error(body)
-	}
-}
-
 // treeState returns the state of a directory tree: contents, modes and times, also of
 // directories, which change with each temporary file.
 func treeState(t testing.TB, dir string) map[string]string {

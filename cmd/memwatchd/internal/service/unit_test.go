@@ -127,47 +127,31 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 	}
 }
 
-// TestInstall checks the file and the commands of both service managers.
-func TestInstall(t *testing.T) {
-	for _, c := range []struct {
-		system, program, path string
-		want                  string
-	}{
-		{"linux", "systemctl", ".config/systemd/user/memwatchd.service", `--user daemon-reload
---user daemon-reload
---user enable memwatchd.service
---user restart memwatchd.service
---user disable --now memwatchd.service
---user daemon-reload
-`},
-		{"darwin", "launchctl", "Library/LaunchAgents/io.github.memwatchd.plist", `print gui/UID
-bootstrap gui/UID HOME/Library/LaunchAgents/io.github.memwatchd.plist
-bootout gui/UID/io.github.memwatchd
-`},
-	} {
-		t.Run(c.system, func(t *testing.T) {
-			home, calls := setSystem(t, c.system, c.program)
-			var out bytes.Buffer
-			g := &cli.Globals{Stdout: &out, Stderr: &out}
-			testkit.Must(t, Install(t.Context(), g))
-			path := filepath.Join(home, c.path)
-			if !strings.Contains(read(t, path), "serve") {
-				t.Error("the unit does not start the daemon")
-			}
-			if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
-				t.Errorf("mode %v", info.Mode())
-			}
-			testkit.Must(t, Uninstall(t.Context(), g))
-			if _, err := os.Stat(path); err == nil {
-				t.Error("the unit is left")
-			}
-			got := regexp.MustCompile(`gui/\d+`).ReplaceAllString(read(t, calls), "gui/UID")
-			if diff := cmp.Diff(c.want, strings.ReplaceAll(got, home, "HOME")); diff != "" {
-				t.Error(diff)
-			}
-			if err := Uninstall(t.Context(), g); err != nil || !strings.Contains(out.String(), "Nothing is installed") {
-				t.Errorf("again: %v\n%s", err, &out)
-			}
-		})
+// TestInstallAgent checks the file and the commands for launchd. A script of e2e checks
+// those for systemd.
+func TestInstallAgent(t *testing.T) {
+	home, calls := setSystem(t, "darwin", "launchctl")
+	var out bytes.Buffer
+	g := &cli.Globals{Stdout: &out, Stderr: &out}
+	testkit.Must(t, Install(t.Context(), g))
+	path := filepath.Join(home, "Library/LaunchAgents/io.github.memwatchd.plist")
+	if !strings.Contains(read(t, path), "serve") {
+		t.Error("the unit does not start the daemon")
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	testkit.Must(t, Uninstall(t.Context(), g))
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the unit is left")
+	}
+	const want = "print gui/UID\nbootstrap gui/UID HOME/Library/LaunchAgents/io.github.memwatchd.plist\n" +
+		"bootout gui/UID/io.github.memwatchd\n"
+	got := regexp.MustCompile(`gui/\d+`).ReplaceAllString(read(t, calls), "gui/UID")
+	if diff := cmp.Diff(want, strings.ReplaceAll(got, home, "HOME")); diff != "" {
+		t.Error(diff)
+	}
+	if err := Uninstall(t.Context(), g); err != nil || !strings.Contains(out.String(), "Nothing is installed") {
+		t.Errorf("again: %v\n%s", err, &out)
 	}
 }
