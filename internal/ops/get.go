@@ -17,14 +17,7 @@ import (
 )
 
 func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
-	if (r.Path == "") == (r.ID == "") {
-		return nil, api.Errorf(api.Invalid, "set either `path` or `id`")
-	}
-	c, err := m.withRootOf(ctx, c, r.Path+r.ID)
-	if err != nil {
-		return nil, err
-	}
-	at, err := m.findTarget(ctx, c, r.Path+r.ID)
+	c, at, err := m.namedTarget(ctx, c, r.Path, r.ID)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && r.ID != "" && m.Shared != nil {
 		return m.getShared(ctx, c, r.ID, err)
 	}
@@ -189,6 +182,20 @@ type readTarget struct {
 	doc         *memory.Document
 	entry       *memory.Entry
 	from, lines int // 0 without a line
+}
+
+// namedTarget returns the target of a request with a path or an id, with its folder in the
+// view of the call.
+func (m readOps) namedTarget(ctx context.Context, c Call, path, id string) (Call, readTarget, error) {
+	if (path == "") == (id == "") {
+		return c, readTarget{}, api.Errorf(api.Invalid, "set either `path` or `id`")
+	}
+	c, err := m.withRootOf(ctx, c, path+id)
+	if err != nil {
+		return c, readTarget{}, err
+	}
+	t, err := m.findTarget(ctx, c, path+id)
+	return c, t, err
 }
 
 // findTarget returns the target of a place in any form that answers show: the path of a

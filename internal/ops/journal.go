@@ -17,11 +17,7 @@ func (m adminOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	if m.Undoer == nil {
 		return nil, errNoJournal
 	}
-	since, _, err := m.parsePeriod("since", r.Since)
-	if err != nil {
-		return nil, err
-	}
-	selected, err := c.selectWrites(r.Mine, r.By)
+	since, selected, err := m.selectWrites(c, r.Since, r.Mine, r.By)
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +39,20 @@ func (m adminOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	return answer, nil
 }
 
-// selectWrites returns a function that reports whether a change was requested by the
+// selectWrites returns the start of a period and a function that reports whether a change was requested by the
 // calling program in its present session, if mine is set, and by a program or session,
 // if by is not empty. The function is nil if it would select all.
-func (c Call) selectWrites(mine bool, by string) (func(*journal.Record) bool, error) {
+func (m readOps) selectWrites(c Call, period string, mine bool, by string) (since time.Time,
+	selected func(*journal.Record) bool, err error) {
+	since, _, err = m.parsePeriod("since", period)
 	switch {
-	case !mine && by == "":
-		return nil, nil
+	case err != nil, !mine && by == "":
+		return since, nil, err
 	case mine && (c.program.Name == "" || c.program.Session == ""):
-		return nil, api.Errorf(api.Invalid, "mine: the request names no program and session").
+		return since, nil, api.Errorf(api.Invalid, "mine: the request names no program and session").
 			WithHint("set the headers %s and %s", api.ProgramHeader, api.SessionHeader)
 	}
-	return func(r *journal.Record) bool {
+	return since, func(r *journal.Record) bool {
 		return (!mine || r.Program == c.program.Name && r.Session == c.program.Session) &&
 			(by == "" || r.Program == by || strings.HasPrefix(r.Program, by+":") || r.Session == by)
 	}, nil
@@ -66,39 +64,29 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 		return nil, errNoJournal
 	}
 	var list []vault.UndoResult
+	var u vault.UndoResult
+	var err error
+	path, id, named := cutVersion(r.ID)
 	switch {
 	case (r.ID == "") == (r.Since == ""):
 		return nil, api.Errorf(api.Invalid, "set either `id` or `since`").WithHint("run `memwatchd journal` to list ids")
-	case r.Again:
-		u, err := m.Undoer.Again(ctx, r.ID, r.DryRun)
-		if err != nil {
-			return nil, undoError(r.ID, err)
-		}
-		list = []vault.UndoResult{u}
-	case r.ID != "":
-		if path, id, named := cutVersion(r.ID); named {
-			u, err := m.Undoer.Restore(ctx, path, id, r.DryRun)
-			if err != nil {
-				return nil, undoError(r.ID, err)
-			}
-			list = []vault.UndoResult{u}
-			break
-		}
-		var err error
-		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)
-		if err != nil {
-			return nil, undoError(r.ID, err)
-		}
-	default:
-		since, _, err := m.parsePeriod("since", r.Since)
-		if err != nil {
-			return nil, err
-		}
-		selected, err := c.selectWrites(r.Mine, r.By)
+	case r.Since != "":
+		since, selected, err := m.selectWrites(c, r.Since, r.Mine, r.By)
 		if err != nil {
 			return nil, err
 		}
 		list = m.Undoer.UndoSince(ctx, since, selected, r.DryRun)
+	case r.Again:
+		u, err = m.Undoer.Again(ctx, r.ID, r.DryRun)
+		list = []vault.UndoResult{u}
+	case named:
+		u, err = m.Undoer.Restore(ctx, path, id, r.DryRun)
+		list = []vault.UndoResult{u}
+	default:
+		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)
+	}
+	if err != nil {
+		return nil, undoError(r.ID, err)
 	}
 	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun, Again: r.Again}, differ{}
 	for _, u := range list {

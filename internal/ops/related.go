@@ -13,14 +13,7 @@ import (
 )
 
 func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
-	if (r.Path == "") == (r.ID == "") {
-		return nil, api.Errorf(api.Invalid, "set either `path` or `id`")
-	}
-	c, err := m.withRootOf(ctx, c, r.Path+r.ID)
-	if err != nil {
-		return nil, err
-	}
-	at, err := m.findTarget(ctx, c, r.Path+r.ID)
+	c, at, err := m.namedTarget(ctx, c, r.Path, r.ID)
 	if err != nil {
 		return nil, err
 	}
