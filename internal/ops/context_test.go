@@ -5,12 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -31,48 +28,6 @@ func TestContextNewerFiles(t *testing.T) {
 		a, err := do[api.ContextAnswer](t, m, *by, api.ContextRequest{Query: "port", Format: "relevant", Limit: 8, Dir: dir, Count: new(bool)})
 		if err != nil || strings.Count(a.Text, "newer]") != want || strings.Count(a.Text, "[web/server.go is newer]") != want {
 			t.Errorf("%+v: %q, %v", by, a.Text, err)
-		}
-	}
-}
-
-// TestReturnedEntriesAreUsed checks that returned entries count as used unless
-// the request disables that, and that answers do not depend on the counts.
-func TestReturnedEntriesAreUsed(t *testing.T) {
-	g := openArchive(t, "-- MEMORY.md --\n- the wifi password <!-- id=wifi -->\n"+
-		"- the door code <!-- id=door visibility=public_ok -->\n- nothing else <!-- id=else -->\n"+
-		"-- 2026-02-05/cli.md --\n- the wifi is slow <!-- id=slow -->\n")
-	m := g.memory
-	var used []string
-	m.Used = func(ids []string, now time.Time) {
-		if !now.Equal(m.Now()) {
-			t.Errorf("used at %s", now)
-		}
-		used = append(used, ids...)
-	}
-	const wifi, slow = "MEMORY.md#wifi", "2026-02-05/cli.md#slow"
-	for _, test := range []struct{ op, request, want string }{
-		{"search", `"query":"wifi"`, slow + " " + wifi}, {"search", `"query":"wifi","limit":1`, wifi}, {"search", `"query":"wifi","count":false`, ""},
-		{"search", `"query":"door wifi","context":"public"`, slow + " MEMORY.md#door"}, {"search", `"query":"absent"`, ""},
-		{"recent", `"hours":100`, slow + " MEMORY.md#door MEMORY.md#else " + wifi},
-		{"get", `"id":"MEMORY.md#wifi"`, wifi}, {"get", `"id":"wifi"`, wifi}, {"get", `"id":"MEMORY.md#wifi","context":"public"`, ""},
-		{"get", `"path":"MEMORY.md"`, ""}, // reading the whole file does not count
-		{"context", `"format":"relevant","query":"wifi"`, slow + " " + wifi},
-		{"context", `"format":"relevant","query":"wifi","max_chars":90`, wifi}, // the other one has no room
-		{"context", `"format":"relevant","query":"wifi","count":false`, ""}, {"context", `"format":"full"`, ""},
-	} {
-		request := `{"subject":"owner",` + test.request + `}`
-		if !strings.Contains(request, "context\":") {
-			request = `{"context":"private",` + request[1:]
-		}
-		used = nil
-		first, _ := g.send(t.Context(), owner, lookUp(t, test.op), []byte(request))
-		slices.Sort(used)
-		if got := strings.Join(used, " "); got != test.want {
-			t.Errorf("%s %s: %s is used, want %s", test.op, test.request, got, test.want)
-		}
-		again, _ := g.send(t.Context(), owner, lookUp(t, test.op), []byte(request))
-		if diff := cmp.Diff(first, again); diff != "" {
-			t.Fatalf("%s %s: the answer depends on the requests before:\n%s", test.op, test.request, diff)
 		}
 	}
 }

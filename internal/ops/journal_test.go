@@ -12,49 +12,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/vault"
 )
-
-// TestPrograms checks that the journal names the program of a change, that a caller
-// with a fixed scope cannot pass for another program, and that mine selects the
-// changes of the same program and session only.
-func TestPrograms(t *testing.T) {
-	d := newDisk(t, map[string]string{"memory/2026-02-05.md": "# 2026-02-05\n"})
-	d.memory.Undoer = &vault.Undoer{Writer: d.memory.Writer}
-	of := func(by api.Caller, name, session string) api.Caller {
-		by.Program = api.Program{Name: name, Session: session}
-		return by
-	}
-	mine := of(owner, "cli", "1")
-	for _, by := range []api.Caller{mine, of(owner, "cli", "2"), of(guest("bot", "acct:42", "private"), "cli", "1")} {
-		_, err := do[api.NoteAnswer](t, d.memory, by, api.NoteRequest{Text: "a note"})
-		checkError(t, err)
-	}
-	list := func(by api.Caller, only bool) (programs []api.Program, err error) {
-		a, err := do[api.JournalAnswer](t, d.memory, by, api.JournalRequest{Mine: only, Limit: 3})
-		if err == nil {
-			programs = convertEach(a.Writes, func(w api.WriteRecord) api.Program { return api.Program{Name: w.Program, Session: w.Session} })
-		}
-		return programs, err
-	}
-	all, err := list(mine, false)
-	checkError(t, err)
-	if want := []api.Program{{Name: "bot"}, {Name: "cli", Session: "2"}, mine.Program}; !slices.Equal(all, want) {
-		t.Errorf("the changes are by %v, want %v", all, want)
-	}
-	if got, err := list(mine, true); !slices.Equal(got, all[2:]) {
-		t.Errorf("changes of this terminal: %v, %v", got, err)
-	}
-	for _, by := range []api.Caller{owner, of(owner, "cli", "")} {
-		if _, err := list(by, true); asError(err).Code != api.Invalid {
-			t.Errorf("%v: got %v", by.Program, err)
-		}
-	}
-	a, err := do[api.UndoAnswer](t, d.memory, mine, api.UndoRequest{Since: "1h", Mine: true, DryRun: true})
-	if err != nil || len(a.Undone) != 1 || a.Undone[0].Session != "1" {
-		t.Errorf("undo selects %v, %v", a, err)
-	}
-}
 
 // TestDiffApplies checks that a diff, applied line by line, turns the old text
 // into the new one.

@@ -57,6 +57,7 @@ type testMemory struct {
 	isInitial  bool              // files are in their initial state and indexed
 	vectors    *testVectors      // nil without semantic search
 	judge      testJudge
+	used       string
 	running    sync.WaitGroup // writers
 	stopWriter func()         // stops the last writer
 }
@@ -141,6 +142,9 @@ func (c *opsCase) start(t testing.TB) *testMemory {
 	if v := c.settings["model"]; v != "" {
 		g.judge = testJudge{proposal: v}
 		g.memory.Judge, g.memory.JudgePrivate = &g.judge, c.settings["model_private"] == "true"
+	}
+	if c.settings["uses"] != "" {
+		g.memory.Used = func(ids []string, now time.Time) { g.used += fmt.Sprintln("used:", ids) }
 	}
 	g.changes(t)
 	g.pending = number("pending")
@@ -378,8 +382,8 @@ func (g *testMemory) changes(t testing.TB) string {
 	t.Helper()
 	is := g.files(t)
 	var b strings.Builder
-	b.WriteString(g.judge.received)
-	g.judge.received = ""
+	b.WriteString(g.judge.received + g.used)
+	g.judge.received, g.used = "", ""
 	for _, path := range slices.Sorted(maps.Keys(is)) {
 		if was, ok := g.was[path]; !ok || was != is[path] {
 			fmt.Fprintf(&b, "%s:\n%s", path, diffLines(was, is[path]))
