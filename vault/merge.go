@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -108,66 +107,52 @@ func (m *Merger) MergeAdditions(ctx context.Context, path string, urgent, union 
 }
 
 // Apply writes a requested merge to the file. With keep, or without conflicts, it then
-// removes the copy; otherwise the copy stays for a person.
+// removes the copy; otherwise the copy stays for a person. If one of the files has changed
+// since the plan, the error is [ErrBusy].
 func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep) (Written, error) {
 	return m.write(ctx, c, keep, Change{Requested: true})
 }
 
+// Result returns the merged text with a treatment of conflicts, nil for those of ours and
+// only if the versions can be merged by entries.
+func (c *CopyMerge) Result(keep *memory.Keep) ([]byte, error) {
+	switch {
+	case keep == nil:
+		return c.Text(memory.KeepOurs)
+	case c.Whole && *keep == memory.KeepOurs:
+		return c.File.Data, nil
+	case c.Whole && *keep == memory.KeepTheirs:
+		return c.Copy.Data, nil
+	}
+	return c.Text(*keep)
+}
+
 func (m *Merger) write(ctx context.Context, c *CopyMerge, keep *memory.Keep, how Change) (Written, error) {
-	resolution := memory.KeepOurs
-	if keep != nil {
-		resolution = *keep
+	text, err := c.Result(keep)
+	if err != nil {
+		return Written{}, err
 	}
-	if c.Whole && (keep == nil || resolution == memory.KeepBoth) {
-		return Written{}, memory.ErrWhole
-	}
-	left := 0 // conflicts that are not resolved
-	written, err := m.Writer.Write(ctx, Change{
-		Path: c.File.Path, Cause: mergeCause, Reason: "merge of " + c.Copy.Path, Requested: how.Requested, Urgent: how.Urgent,
-		Edit: func(old *File) ([]byte, error) {
-			if old == nil {
-				return nil, ErrNoOriginal
-			}
-			next, changed := c, !bytes.Equal(old.Data, c.File.Data)
-			if changed {
-				next = m.merge(*old, c.Copy, c.Union)
-			}
-			if !how.Requested && !next.Safe() {
-				return nil, memory.ErrWhole
-			}
-			if keep == nil {
-				left = len(next.Conflicts)
-			}
-			switch {
-			case !next.Whole:
-				return next.Text(resolution)
-			case resolution == memory.KeepOurs:
-				return old.Data, nil
-			case changed || resolution == memory.KeepBoth:
-				return nil, memory.ErrWhole // the plan did not show this version
-			default:
-				return c.Copy.Data, nil
-			}
-		},
-	})
-	if err != nil || left > 0 {
+	how.Path, how.Cause, how.Reason = c.File.Path, mergeCause, "merge of "+c.Copy.Path
+	how.Edit = c.File.replace(text, nil)
+	written, err := m.Writer.Write(ctx, how)
+	if err != nil || keep == nil && len(c.Conflicts) > 0 {
 		return written, err
 	}
-	removed, err := m.Writer.Write(ctx, Change{
-		Path: c.Copy.Path, Cause: mergeCause, Group: written.ID, Reason: "merged into " + c.File.Path,
-		Requested: how.Requested, Urgent: how.Urgent,
-		Edit: func(old *File) ([]byte, error) {
-			switch {
-			case old == nil:
-				return nil, nil
-			case !bytes.Equal(old.Data, c.Copy.Data):
-				return nil, fmt.Errorf("%s: %w", c.Copy.Path, ErrChanging)
-			}
-			return nil, ErrRemove
-		},
-	})
+	how.Path, how.Group, how.Reason = c.Copy.Path, written.ID, "merged into "+c.File.Path
+	how.Edit = c.Copy.replace(nil, ErrRemove)
+	removed, err := m.Writer.Write(ctx, how)
 	written.ID = cmp.Or(written.ID, removed.ID)
 	return written, err
+}
+
+// replace returns an edit of a file that still has this version.
+func (f File) replace(text []byte, err error) func(*File) ([]byte, error) {
+	return func(old *File) ([]byte, error) {
+		if old == nil || !bytes.Equal(old.Data, f.Data) {
+			return nil, ErrBusy
+		}
+		return text, err
+	}
 }
 
 // commonVersion returns the largest version of one of the files, according to the

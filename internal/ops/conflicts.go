@@ -20,7 +20,7 @@ func (m adminOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) 
 	}
 	answer := &api.ConflictsAnswer{Copies: []api.ConflictCopy{}}
 	for _, path := range paths {
-		c, _ := m.planMerge(path, r.Path != "", memory.KeepOurs)
+		c, _ := m.planMerge(path, r.Path != "", nil)
 		answer.Copies = append(answer.Copies, c)
 	}
 	return answer, nil
@@ -41,13 +41,7 @@ func (m adminOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 	}
 	answer := &api.ConflictsAnswer{Copies: []api.ConflictCopy{}, DryRun: r.DryRun}
 	for _, path := range paths {
-		c, plan := m.planMerge(path, r.DryRun, resolution)
-		if plan != nil && r.DryRun && keep != nil {
-			c.Problem = ""
-			if _, err := plan.Text(resolution); err != nil && resolution == memory.KeepBoth {
-				c.Problem = err.Error()
-			}
-		}
+		c, plan := m.planMerge(path, r.DryRun, keep)
 		if plan != nil && !r.DryRun {
 			written, err := m.Merger.Apply(ctx, plan, keep)
 			c.Change = written.ID
@@ -86,9 +80,9 @@ func (m adminOps) copiesAt(path string) (paths []string, err error) {
 }
 
 // planMerge describes the merge of a conflict copy, with details the entries that
-// both versions changed and the difference. The plan is nil if the copy cannot be
-// merged now.
-func (m adminOps) planMerge(path string, details bool, keep memory.Keep) (api.ConflictCopy, *vault.CopyMerge) {
+// both versions changed and the difference with a treatment of conflicts. The plan is nil
+// if the copy cannot be merged now.
+func (m adminOps) planMerge(path string, details bool, keep *memory.Keep) (api.ConflictCopy, *vault.CopyMerge) {
 	of, _ := memory.CopyOf(path)
 	c := api.ConflictCopy{Path: path, File: of}
 	plan, err := m.Merger.Plan(path)
@@ -102,24 +96,21 @@ func (m adminOps) planMerge(path string, details bool, keep memory.Keep) (api.Co
 	}
 	c.Added, c.Changed, c.Removed, c.Base = plan.Added, plan.Changed, plan.Removed, plan.Base
 	c.Conflicts, c.Whole = len(plan.Conflicts), plan.Whole
+	merged, err := plan.Result(keep)
 	switch {
-	case plan.Whole:
-		c.Problem = memory.ErrWhole.Error()
-	case c.Conflicts > 0:
+	case err != nil:
+		c.Problem = err.Error()
+	case c.Conflicts > 0 && keep == nil:
 		c.Problem = "both versions changed an entry; set keep to file, copy or both"
 	}
-	if details {
-		for _, both := range plan.Conflicts {
+	for _, both := range plan.Conflicts {
+		if details {
 			c.Both = append(c.Both, api.ConflictEntry{Base: both.Base, File: both.Ours, Copy: both.Theirs})
 		}
-		merged, err := plan.Text(keep)
-		if plan.Whole && keep == memory.KeepTheirs {
-			merged, err = plan.Copy.Data, nil
-		}
-		if err == nil {
-			diff := Diff(of, plan.File.Data, merged)
-			c.Diff, c.Truncated = diff.Hunks, diff.Truncated
-		}
+	}
+	if details && err == nil {
+		diff := Diff(of, plan.File.Data, merged)
+		c.Diff, c.Truncated = diff.Hunks, diff.Truncated
 	}
 	return c, plan
 }
