@@ -1,7 +1,9 @@
 package secrets
 
 import (
+	"fmt"
 	"math/rand"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -263,5 +265,31 @@ func TestMatchingID(t *testing.T) {
 		if got := MatchingID(id); (got != "") != want {
 			t.Errorf("%q: %q", id, got)
 		}
+	}
+}
+
+// TestRedactValue checks that each part with a credential is masked in a copy.
+func TestRedactValue(t *testing.T) {
+	key := "ghp_" + "a1B2c3D4e5a1B2c3D4e5a1B2c3D4e5a1B2c3"
+	type part struct {
+		Text, Clean string
+		Pointer     *string
+		List        []string
+		Map         map[string]any
+		Next        *part
+	}
+	value := func() *part {
+		return &part{key, "text", &key, []string{"text", key}, map[string]any{key: []any{1, key, nil}}, &part{Text: key}}
+	}
+	in := value()
+	out, masks := RedactValue(in)
+	if text := fmt.Sprintf("%+v %s %+v", *out, *out.Pointer, *out.Next); masks != 6 || strings.Contains(text, key[:8]) {
+		t.Errorf("%d masks, want 6: %s", masks, text)
+	}
+	if !reflect.DeepEqual(in, value()) {
+		t.Errorf("the value itself has changed: %+v", in)
+	}
+	if out, masks = RedactValue(&part{Clean: "text"}); masks != 0 || out.Clean != "text" {
+		t.Errorf("without credentials: %+v, %d masks", out, masks)
 	}
 }
