@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,15 +70,20 @@ type pipeline struct {
 
 	mu         sync.Mutex
 	problems   map[string]fileProblems
-	unreadable map[string]bool // files that could not be read, for a reason that may pass
-	failure    error           // of the last round, until one succeeds
+	unreadable map[string]readFailure // files of which the index has an older version
+	failure    error                  // of the last round, until one succeeds
 }
 
 // fileProblems holds the problems of a file that was examined.
 type fileProblems struct {
-	day       string // of the path, if it was later than tomorrow
-	problems  []memory.Problem
-	readError string // why it could not be read; the index has an older version
+	day      string // of the path, if it was later than tomorrow
+	problems []memory.Problem
+}
+
+// A readFailure is the reason why a file could not be read.
+type readFailure struct {
+	reason string
+	passes bool // it may pass
 }
 
 type scanResult struct {
@@ -87,7 +91,6 @@ type scanResult struct {
 	apply   bool // the index has another version
 	deleted bool
 	retry   bool // examine it again later
-	failed  bool // it could not be read, for a reason that may pass
 	weight  int
 	mtime   time.Time
 }
@@ -115,6 +118,8 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 		if gone { // it may have been a user's MEMORY.md
 			moved = append(moved, p.invalidateDirs(p.subjects.recheckDirs(named))...)
 		}
+		slices.Sort(moved)
+		moved = slices.Compact(moved) // directories may contain each other
 		var more []string
 		more, gone, err = p.applyPaths(ctx, moved, watcher.Scan)
 		retry, moved = append(retry, more...), nil
@@ -185,18 +190,13 @@ func (p *pipeline) applyResults(ctx context.Context, results []scanResult, why w
 // recordResult records the result of an examination once the index matches it,
 // and passes it on to the cache and the tasks.
 func (p *pipeline) recordResult(l scanResult) {
-	p.mu.Lock()
-	switch {
-	case l.failed:
-		p.unreadable[l.update.Path] = true
-	case l.deleted, l.update.Doc != nil:
-		delete(p.unreadable, l.update.Path)
-	}
-	p.mu.Unlock()
 	if !l.deleted && l.update.Doc == nil {
 		return
 	}
 	path := l.update.Path
+	p.mu.Lock()
+	delete(p.unreadable, path)
+	p.mu.Unlock()
 	_, copied := memory.CopyOf(path)
 	if k, known := p.documents.lookUp(path); l.deleted && copied && known {
 		p.overwritten.copyRemoved(path, k.doc)
@@ -218,10 +218,15 @@ func (p *pipeline) recordResult(l scanResult) {
 
 // listUnreadable returns the files that could not be read, for a reason that may
 // pass.
-func (p *pipeline) listUnreadable() []string {
+func (p *pipeline) listUnreadable() (paths []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Collect(maps.Keys(p.unreadable))
+	for path, failure := range p.unreadable {
+		if failure.passes {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 func (p *pipeline) recordFailure(ctx context.Context, err error) {
@@ -295,8 +300,7 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 	case err != nil:
 		l.retry = true
 		if !errors.Is(err, vault.ErrChanging) {
-			l.failed = !errors.Is(err, fs.ErrPermission) && !p.layout.InRoot(path)
-			p.recordUnreadable(path, err)
+			p.recordUnreadable(path, err, !errors.Is(err, fs.ErrPermission) && !p.layout.InRoot(path))
 		}
 		return l
 	case file.Unstable && why != watcher.Overdue:
@@ -475,17 +479,15 @@ func (p *pipeline) forgetProblems(path string) {
 }
 
 // recordUnreadable records that a file cannot be read, and logs and publishes
-// each reason once.
-func (p *pipeline) recordUnreadable(path string, err error) {
+// each reason once. With passes, the reason may pass.
+func (p *pipeline) recordUnreadable(path string, err error, passes bool) {
 	reason := err.Error()
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = pathErr.Err.Error()
 	}
 	p.mu.Lock()
-	k := p.problems[path]
-	changed := k.readError != reason
-	k.readError = reason
-	p.problems[path] = k
+	changed := p.unreadable[path].reason != reason
+	p.unreadable[path] = readFailure{reason, passes}
 	p.mu.Unlock()
 	if changed {
 		p.logger.Warn("file is unreadable, using its last readable version", "path", path, "err", reason)

@@ -166,12 +166,12 @@ func (d *daemon) listProblems() []api.FileProblem {
 		if k.day > tomorrow {
 			add(path, "day_in_future", k.day+" is later than tomorrow; if that is a mistake, rename the file")
 		}
-		if k.readError != "" {
-			add(path, "unreadable", "unreadable, using the last readable version: "+k.readError)
-		}
 		for _, problem := range k.problems {
 			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})
 		}
+	}
+	for path, failure := range p.unreadable {
+		add(path, "unreadable", "unreadable, using the last readable version: "+failure.reason)
 	}
 	p.mu.Unlock()
 	slices.SortFunc(list, compareProblems)
