@@ -74,14 +74,9 @@ func (e Endpoint) Listen() (*Listener, error) {
 // detected without changes, or nil. Missing files and directories are not
 // errors, since Listen creates them.
 func (e Endpoint) Check() error {
-	var err error
-	switch {
-	case e.Address != "":
-		err = e.checkAddress()
-	default:
-		if err = e.checkPath(); err == nil {
-			err = checkDir(filepath.Dir(e.Path))
-		}
+	err := e.checkAddress()
+	if e.Address == "" {
+		err = cmp.Or(e.checkPath(), checkDir(filepath.Dir(e.Path)))
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -181,16 +176,12 @@ func checkDir(dir string) error {
 		return err
 	}
 	const group, others = 0o020, 0o002
-	if err := checkUnshared(real, group|others); err != nil {
-		return err
-	}
-	for real != filepath.Dir(real) {
+	err = checkUnshared(real, group|others)
+	for err == nil && real != filepath.Dir(real) {
 		real = filepath.Dir(real)
-		if err := checkUnshared(real, others); err != nil {
-			return err
-		}
+		err = checkUnshared(real, others)
 	}
-	return nil
+	return err
 }
 
 // checkUnshared returns an error unless a directory belongs to this user or root and

@@ -382,17 +382,15 @@ func omitCount(req *api.Request) {
 
 // changes reports whether a request can change files.
 func changes(req *api.Request) bool {
-	isSet := func(name string) bool {
-		value, _ := req.GivenValue(name)
-		return value == "true"
-	}
+	dry, _ := req.GivenValue("dry_run")
+	fix, _ := req.GivenValue("fix")
 	switch op := req.Operation(); {
 	case op.ReadOnly:
 		return false
 	case op.Name == "check":
-		return isSet("fix")
+		return fix == "true"
 	}
-	return !isSet("dry_run")
+	return dry != "true"
 }
 
 // keepAlive records that a stream of events begins (1) or ends (-1), or that a request

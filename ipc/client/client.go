@@ -147,19 +147,14 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	if c.AsOwner {
-		r.Header.Set(api.OwnerHeader, "1")
-	}
 	for name, value := range map[string]string{
+		"Content-Type": "application/json", api.OwnerHeader: api.TextIf(c.AsOwner, "1"),
 		api.ProgramHeader: c.Program.Name, api.SessionHeader: c.Program.Session,
+		api.RootHeader: url.PathEscape(c.Root), // a header cannot contain every path
 	} {
 		if value != "" {
 			r.Header.Set(name, value)
 		}
-	}
-	if c.Root != "" {
-		r.Header.Set(api.RootHeader, url.PathEscape(c.Root)) // a header cannot contain every path
 	}
 	socket := cmp.Or(c.Socket, DefaultSocket(""))
 	res, err := c.roundTrip(r, socket)

@@ -228,16 +228,8 @@ func (f *paramFlag) String() string {
 }
 
 func (f *paramFlag) Type() string {
-	switch kind := f.param.Kind(); kind {
-	case "boolean":
-		return "bool"
-	case "strings":
-		return "list"
-	case "integer":
-		return "int"
-	default:
-		return kind
-	}
+	kind := f.param.Kind()
+	return cmp.Or(map[string]string{"boolean": "bool", "strings": "list", "integer": "int"}[kind], kind)
 }
 
 func usageArguments(op *api.Operation, form *api.Command) []string {

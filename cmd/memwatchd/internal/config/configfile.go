@@ -19,8 +19,9 @@ import (
 
 // Flags are the command-line flags that select and override the configuration.
 type Flags struct {
-	File, Name, Dir string
-
+	File   string `path:"true"`
+	Name   string
+	Dir    string `path:"true"`
 	Listen string // of serve: the owner's socket, in place of the configured one
 }
 
@@ -148,15 +149,6 @@ func (f Flags) Words() (words []string) {
 // Absolute returns the flags with absolute paths, for a program that starts in
 // another directory. The errors are those of [AbsolutePath].
 func (f Flags) Absolute() (Flags, error) {
-	for _, path := range []*string{&f.File, &f.Dir} {
-		if *path == "" {
-			continue
-		}
-		var err error
-		*path, err = AbsolutePath(*path)
-		if err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	err := eachPath(reflect.ValueOf(&f).Elem(), AbsolutePath)
+	return f, err
 }

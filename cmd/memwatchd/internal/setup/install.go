@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,11 +97,8 @@ func (i *installer) newCommand() *cobra.Command {
 
 func (i *installer) runInstaller(cmd *cobra.Command) error {
 	changes, failed := i.change(cmd)
-	if len(changes) == 0 {
-		return failed
-	}
-	if err := i.printChanges(changes); err != nil {
-		return err
+	if len(changes) > 0 {
+		failed = cmp.Or(i.printChanges(changes), failed)
 	}
 	return failed
 }

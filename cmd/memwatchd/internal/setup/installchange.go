@@ -87,9 +87,5 @@ func abbreviateHome(path string) string {
 	if err != nil || home == "/" || !config.IsWithin(path, home) {
 		return path
 	}
-	rel, err := filepath.Rel(home, path)
-	if err != nil {
-		return path
-	}
-	return filepath.Join("~", rel)
+	return "~" + strings.TrimPrefix(path, filepath.Clean(home))
 }

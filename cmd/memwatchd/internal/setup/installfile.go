@@ -89,10 +89,7 @@ func (s *settingsFile) replace(data []byte) error {
 // remove removes the file at a path, if it is unchanged since it was read there.
 // Of a symbolic link, it removes only the link.
 func (s *settingsFile) remove(path string) error {
-	if err := s.checkReplaceable(); err != nil {
-		return err
-	}
-	if err := s.checkUnchanged(); err != nil {
+	if err := cmp.Or(s.checkReplaceable(), s.checkUnchanged()); err != nil {
 		return err
 	}
 	return os.Remove(path)
