@@ -3,7 +3,6 @@ package agents
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -205,6 +204,7 @@ func (b block) addCommand(a Agent, data []byte, c Command) ([]byte, error) {
 // insert returns the text with lines: below the key, or at the end after a blank line.
 func (b block) insert(text string, lines []string) string {
 	eol := eolOf(text)
+	added := strings.Join(lines, eol)
 	if b.inside {
 		indent := "  "
 		if at := regexp.MustCompile(`(?m)^` + b.key + `:[ \t]*(#.*)?\r?\n`).FindStringIndex(text); at != nil {
@@ -213,9 +213,8 @@ func (b block) insert(text string, lines []string) string {
 			}
 			return text[:at[1]] + indent + strings.Join(lines, eol+indent) + eol + text[at[1]:]
 		}
-		lines = append([]string{lines[0], b.key + ":"}, indentAll(lines[1:], indent)...)
+		added = lines[0] + eol + b.key + ":" + eol + indent + strings.Join(lines[1:], eol+indent)
 	}
-	added := strings.Join(lines, eol)
 	switch {
 	case text == "":
 		return added + eol
@@ -223,14 +222,6 @@ func (b block) insert(text string, lines []string) string {
 		return text + eol + added + eol
 	}
 	return text + eol + eol + added
-}
-
-func indentAll(lines []string, indent string) []string {
-	lines = slices.Clone(lines)
-	for i := range lines {
-		lines[i] = indent + lines[i]
-	}
-	return lines
 }
 
 // removeCommand removes the mark, its lines, and the blank line before a block at the end.

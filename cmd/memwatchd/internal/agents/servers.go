@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -135,11 +136,7 @@ func (s jsonServers) addCommand(_ Agent, data []byte, c Command) ([]byte, error)
 		}
 	}
 	e := s.newEntry(c)
-	err = s.updateMember(d, "command", e.Command)
-	if err == nil {
-		err = s.updateMember(d, "args", e.Args)
-	}
-	return d.fileContent(err)
+	return d.fileContent(cmp.Or(s.updateMember(d, "command", e.Command), s.updateMember(d, "args", e.Args)))
 }
 
 // updateMember sets a member of the entry of memwatchd that has another value. Without a

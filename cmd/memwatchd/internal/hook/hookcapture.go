@@ -62,9 +62,6 @@ func saveAnswer(ctx context.Context, h *hook) error {
 
 // withoutCredentials returns a text without the lines that contain credentials.
 func withoutCredentials(text string) string {
-	if secrets.MatchingRule(text) == "" {
-		return text
-	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if secrets.MatchingRule(line) == "" {
@@ -106,17 +103,15 @@ func (h *hook) deliverSpool(ctx context.Context) error {
 }
 
 // send sends a request. Every error means that the request can be sent again.
-func (h *hook) send(ctx context.Context, r spooled) (err error) {
-	switch {
-	case r.Draft != nil:
-		draft := *r.Draft
-		if draft.Day == h.today() {
-			draft.Day = "" // the daemon chooses the day, as for captures
-		}
-		_, err = client.Call(ctx, h.client, draft)
-	default:
+func (h *hook) send(ctx context.Context, r spooled) error {
+	if r.Draft == nil {
 		return h.sendCapture(ctx, r.CaptureRequest)
 	}
+	draft := *r.Draft
+	if draft.Day == h.today() {
+		draft.Day = "" // the daemon chooses the day, as for captures
+	}
+	_, err := client.Call(ctx, h.client, draft)
 	if canSucceed(err) {
 		return err
 	}
