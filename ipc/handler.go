@@ -43,7 +43,7 @@ type handler struct {
 // that a defect in one request does not affect the next.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	recordFirstRequest(r.Context())
+	connOf(r.Context()).recordRequest()
 	a := &response{w: w, control: http.NewResponseController(w), write: h.limits.Write}
 	op := "other"
 	defer func() {

@@ -142,7 +142,7 @@ func (v *trackedConn) evictedBefore(other *trackedConn) bool {
 // hook.
 func (g *limitListener) trackState(c net.Conn, state http.ConnState) {
 	if v, ok := c.(*trackedConn); ok && state == http.StateIdle {
-		v.setBusy(false)
+		v.setState(time.Now(), false)
 	}
 }
 
@@ -168,42 +168,34 @@ func (g *limitListener) storeConn(ctx context.Context, c net.Conn) context.Conte
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// recordFirstRequest records that the connection of a context has sent its first request.
-func recordFirstRequest(ctx context.Context) {
-	if v, ok := ctx.Value(connKey{}).(*trackedConn); ok {
-		v.recordRequest()
-	}
+// connOf returns the connection in a context, or nil if there is none.
+func connOf(ctx context.Context) *trackedConn {
+	v, _ := ctx.Value(connKey{}).(*trackedConn)
+	return v
 }
 
-func (v *trackedConn) recordRequest() { v.requested.Do(v.listener.withoutRequest.Done) }
+// recordRequest records that the connection has sent its first request.
+func (v *trackedConn) recordRequest() {
+	if v != nil {
+		v.requested.Do(v.listener.withoutRequest.Done)
+	}
+}
 
 // markBusy marks the connection of a context as busy until the returned function
 // is called.
 func markBusy(ctx context.Context) (done func()) {
-	v, ok := ctx.Value(connKey{}).(*trackedConn)
-	if !ok {
-		return func() {}
-	}
-	v.setBusy(true)
-	return func() { v.setBusy(false) }
+	v := connOf(ctx)
+	v.setState(time.Time{}, false)
+	return func() { v.setState(time.Now(), false) }
 }
 
-// markStream marks the connection of a context as a stream, which can be closed
-// to make room for others.
-func markStream(ctx context.Context) {
-	if v, ok := ctx.Value(connKey{}).(*trackedConn); ok {
+// setState records since when the connection waits for its client, if it does, and
+// whether it is a stream, which can be closed to make room for others.
+func (v *trackedConn) setState(idle time.Time, streams bool) {
+	if v != nil {
 		v.listener.mu.Lock()
 		defer v.listener.mu.Unlock()
-		v.idle, v.streams = time.Now(), true
-	}
-}
-
-func (v *trackedConn) setBusy(busy bool) {
-	v.listener.mu.Lock()
-	defer v.listener.mu.Unlock()
-	v.idle, v.streams = time.Time{}, false
-	if !busy {
-		v.idle = time.Now()
+		v.idle, v.streams = idle, streams
 	}
 }
 

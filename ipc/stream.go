@@ -18,7 +18,7 @@ func (h *handler) sendEvents(a *response, r *http.Request, caller api.Caller, re
 	if err != nil {
 		return err
 	}
-	markStream(ctx)
+	connOf(ctx).setState(time.Now(), true)
 	a.sent, a.code = true, "ok"
 	header := a.w.Header()
 	header.Set("Content-Type", "text/event-stream")

@@ -358,11 +358,7 @@ func newConfig(g *Globals) *cobra.Command {
 			if err != nil {
 				return UsageError{Err: err}
 			}
-			text, err := config.FormatYAML(c, config.SourceComment(c))
-			if err != nil {
-				return err
-			}
-			_, err = io.WriteString(g.Stdout, text)
+			_, err = io.WriteString(g.Stdout, config.FormatYAML(c, config.SourceComment(c)))
 			return err
 		},
 	}, MemoryFlags)

@@ -233,7 +233,8 @@ func (c *Config) Finish() (err error) {
 	return cmp.Or(c.checkMemory(), c.checkDirs(),
 		checkEach("projects", len(c.Projects), func(i int) error { return c.Projects[i].finish() }),
 		checkEach("compactor.limits", len(c.Compactor.Limits), func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
-		c.finishLLM(), c.finishEmbed(), c.finishTopic(), c.finishShare(),
+		finishService("llm", &c.LLM.Endpoint, c.LLM.Model, c.LLM.Private),
+		finishService("embed", &c.Embed.Endpoint, c.Embed.Model, c.Embed.Private), c.finishTopic(), c.finishShare(),
 		checkEach("ipc.listeners", len(c.IPC.Listeners), func(i int) error { return c.checkListener(i) }))
 }
 

@@ -12,18 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/ntfy"
 )
 
-// finishLLM checks the keys of the language model, if one is configured.
-func (c *Config) finishLLM() error {
-	l := &c.LLM
-	return finishService("llm", &l.Endpoint, l.Model, l.Private)
-}
-
-// finishEmbed checks the keys of the embeddings endpoint, if one is configured.
-func (c *Config) finishEmbed() error {
-	e := &c.Embed
-	return finishService("embed", &e.Endpoint, e.Model, e.Private)
-}
-
 // finishService checks the keys of a section that configure a service with a model,
 // if there is an endpoint.
 func finishService(section string, endpoint *string, model string, private bool) error {
