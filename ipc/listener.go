@@ -240,13 +240,14 @@ func (e Endpoint) bindSocket() (*net.UnixListener, error) {
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: e.Path}); err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	if err := e.setPermissions(); err != nil {
-		return nil, errors.Join(err, os.Remove(e.Path))
+	err = e.setPermissions()
+	if err == nil {
+		err = unix.Listen(fd, unix.SOMAXCONN)
 	}
-	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w", err), os.Remove(e.Path))
+	var l net.Listener
+	if err == nil {
+		l, err = net.FileListener(f)
 	}
-	l, err := net.FileListener(f)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(e.Path))
 	}

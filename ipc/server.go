@@ -100,10 +100,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 // newLimiter returns a token bucket with a rate of perSecond and a burst of one
 // second. Without a rate it admits all requests.
 func newLimiter(perSecond float64) *rate.Limiter {
-	if perSecond <= 0 {
-		return rate.NewLimiter(rate.Inf, 0)
-	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond), 1))
+	return rate.NewLimiter(cmp.Or(rate.Limit(perSecond), rate.Inf), max(int(perSecond), 1))
 }
 
 func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler, limits Limits) error {

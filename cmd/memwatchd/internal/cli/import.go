@@ -219,13 +219,8 @@ type inputFile struct {
 func (r *recordImport) importArgument(cmd *cobra.Command, arg string) error {
 	files, err := r.listFiles(cmd.InOrStdin(), arg)
 	for _, f := range files {
-		if err != nil {
-			break
-		}
-		var in io.ReadCloser
-		in, err = f.open()
 		if err == nil {
-			err = r.importInput(cmd.Context(), f, in)
+			err = r.importInput(cmd.Context(), f)
 		}
 	}
 	return err
@@ -314,7 +309,11 @@ func originName(place, below string) string {
 
 // importInput imports the records of a file. Invalid lines of JSON are kept in a
 // file beside it.
-func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadCloser) (err error) {
+func (r *recordImport) importInput(ctx context.Context, f inputFile) (err error) {
+	in, err := f.open()
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var invalid []byte
 	for record, err := range r.format.Read(r.source(f), in) {
