@@ -54,10 +54,9 @@ func entryKey(e *memory.Entry, section, lines string) string {
 	return fmt.Sprintf("%s %s %q %s", e.Type, e.Partition.Visibility, section, lines)
 }
 
-// archivedEntries returns the items of the archives in their original form.
-func (r *testRoot) archivedEntries() map[string]int {
+// addArchived adds the items of the archives, in their original form, to those of a file.
+func (r *testRoot) addArchived(items map[string]int) map[string]int {
 	r.t.Helper()
-	items := map[string]int{}
 	for _, doc := range r.archived() {
 		path := doc.Place.Path
 		if len(doc.Problems) > 0 {
@@ -79,17 +78,6 @@ func (r *testRoot) archivedEntries() map[string]int {
 		}
 	}
 	return items
-}
-
-// sum adds two sets of counts.
-func sum(a, b map[string]int) map[string]int {
-	out := map[string]int{}
-	for _, m := range []map[string]int{a, b} {
-		for k, n := range m {
-			out[k] += n
-		}
-	}
-	return out
 }
 
 func (r *testRoot) index() *memory.Document { return parseText(indexPath, r.files[indexPath]) }
@@ -141,7 +129,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 						t.Fatal(err)
 					}
 					left, restNow := splitEntries(r.index())
-					got := sum(left, r.archivedEntries())
+					got := r.addArchived(left)
 					for k := range all {
 						if got[k] == 0 {
 							t.Fatalf("after %d writes, %q is lost", writes, k)
@@ -155,7 +143,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 					}
 				}
 				left, _ := splitEntries(r.index())
-				if got := sum(left, r.archivedEntries()); !allPresent(got, all) {
+				if got := r.addArchived(left); !allPresent(got, all) {
 					t.Fatalf("at the end, after %d writes, file and archive are not what the file was", writes)
 				}
 				if Measure(r.index()).Items > 100 {
@@ -182,7 +170,7 @@ func TestFreshArchivesAreKnown(t *testing.T) {
 	r.before = nil
 	r.compact(Request{})
 	left, _ := splitEntries(r.index())
-	if got := sum(left, r.archivedEntries()); !allPresent(got, all) || len(left) != 2 {
+	if len(left) != 2 || !allPresent(r.addArchived(left), all) {
 		t.Errorf("file and archive are not what the file was:\n%s", r)
 	}
 }

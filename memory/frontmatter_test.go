@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -109,27 +110,18 @@ func TestFieldSpans(t *testing.T) {
 // TestSessionTags checks that tags of a draft are added to those of the file, in
 // every form of YAML, and that all other lines stay.
 func TestSessionTags(t *testing.T) {
-	for _, c := range []struct{ name, before, after string }{
-		{"none", "", "tags: [B, c++, \"x, y\"]\n"},
-		{"a list", "tags: [a, b]\n", "tags: [a, b, c++, \"x, y\"]\n"},
-		{"a block", "tags:\n  - a\n  - b\n", "tags: [a, b, c++, \"x, y\"]\n"},
-		{"a block before a comment", "tags:\n  - a\n  - b\n  # kept\n", "tags: [a, b, c++, \"x, y\"]\n  # kept\n"},
-		{"a text", "tags: a, b\n", "tags: [a, b, c++, \"x, y\"]\n"},
-		{"all of them", "tags: [\"x, y\", b, C++] # mine\n", "tags: [\"x, y\", b, C++] # mine\n"},
-	} {
-		const rest = "# kept\nstatus: open\n---\n- x\n"
-		doc := testLayout().Parse("2026-02-04/s.md", []byte("---\n"+c.before+rest), testMeta)
-		r := doc.Revise()
-		r.CompleteSession(SessionHead{Now: time.Date(2026, 2, 4, 12, 0, 0, 0, time.UTC), Tags: []string{"B", "c++", "x, y", "#b", " "}})
-		out, err := r.Apply(func(b []byte) *Document { return testLayout().Parse(doc.Place.Path, b, testMeta) })
-		switch {
-		case err != nil:
-			t.Errorf("%s: %v", c.name, err)
-		case !strings.Contains(string(out), c.after) || strings.Count(string(out), "tags:") != 1 || !strings.HasSuffix(string(out), "\n- x\n") ||
-			!strings.Contains(string(out), "# kept\nstatus: open\n"):
-			t.Errorf("%s:\n%s", c.name, out)
+	const rest = "# kept\nstatus: open\n"
+	golden.Table(t, "sessiontags", func(t *testing.T, in []string) string {
+		parse := func(b []byte) *Document { return testLayout().Parse("2026-02-04/s.md", b, testMeta) }
+		r := parse([]byte("---\n" + in[0] + rest + "---\n- x\n")).Revise()
+		r.CompleteSession(SessionHead{Now: templateNow, Tags: []string{"B", "c++", "x, y", "#b", " "}})
+		out, err := r.Apply(parse)
+		front, added, ok := strings.Cut(string(out), rest)
+		if err != nil || !ok || !strings.HasSuffix(added, "---\n- x\n") {
+			t.Errorf("%q: %v\n%s", in[0], err, out)
 		}
-	}
+		return strings.TrimPrefix(front, "---\n") + regexp.MustCompile(`(?m)^tags:.*\n`).FindString(added)
+	})
 }
 
 // FuzzListScalar checks that the elements of a written list are read back unchanged, by

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 // hostileTexts are texts that could change the structure of a file.
@@ -90,17 +92,11 @@ func TestImportedTags(t *testing.T) {
 }
 
 func TestImportedPath(t *testing.T) {
-	for title, want := range map[string]string{
-		"../../etc/passwd": "imports/chatgpt/2025/2025-03-04-etc-passwd-", "": "imports/chatgpt/2025/2025-03-04-",
-		"Ünïcode 计划 & Co.": "imports/chatgpt/2025/2025-03-04-ünïcode-计划-co-", strings.Repeat("é", 200): "imports/chatgpt/2025/2025-03-04-" + strings.Repeat("é", 30) + "-",
-		"C:\\a\x00b": "imports/chatgpt/2025/2025-03-04-c-a-b-",
-	} {
+	golden.Table(t, "importedpaths", func(_ *testing.T, in []string) string {
 		r := conversation("x")
-		r.Title = title
-		if got := r.Path(time.UTC, true); got != want+r.Suffix() {
-			t.Errorf("%q: %s", title, got)
-		}
-	}
+		r.Title = in[0]
+		return r.Path(time.UTC, true)
+	})
 	if got := (&Imported{Program: "mem0", ID: "a"}).Path(time.UTC, true); !strings.HasPrefix(got, "imports/mem0/undated/") {
 		t.Error(got)
 	}

@@ -101,25 +101,14 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-func TestHosts(t *testing.T) {
-	for host, ok := range map[string]bool{
-		"desk": true, "desk-2": true, "a_b": true, "": false, "Desk": false, "a.b": false, "-a": false, "a b": false, "../x": false,
-		"sync-conflict": false, "conflict-copy": false,
-	} {
-		if err := ValidHost(host); (err == nil) != ok {
-			t.Errorf("%q: %v", host, err)
-		}
-	}
+// TestLabels checks which names machines and folders can have.
+func TestLabels(t *testing.T) {
+	golden.Table(t, "labels", func(_ *testing.T, in []string) string {
+		return golden.Result("machine", ValidHost(in[0])) + "; " + golden.Result("folder", ValidRoot(in[0]))
+	})
 	l := &Layout{Host: "desk"}
-	for _, path := range []string{l.DailyPath("2026-02-04"), (&Layout{}).DailyPath("2026-02-04")} {
-		p := l.Place(path)
-		if p.Kind != Daily || p.Day != "2026-02-04" {
-			t.Errorf("%s is %+v", path, p)
-		}
-		archived := l.Archived(p, "")
-		if q := l.Place(archived); q.Kind != Archive || q.Day != "2026-02-04" || !q.isDailyNote() {
-			t.Errorf("%s is %+v", archived, q)
-		}
+	if p := l.Place(l.DailyPath("2026-02-04")); p.Path != "memory/2026-02-04.desk.md" || p.Kind != Daily {
+		t.Errorf("the daily note of a machine is %+v", p)
 	}
 }
 
@@ -152,37 +141,9 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestInboxPlaces checks the kinds of files in inboxes and beside the usual ones, and
-// that those in inboxes are private and the owner's unless they say otherwise.
-func TestInboxPlaces(t *testing.T) {
-	l := &Layout{Daily: PublicOK, Sessions: PublicOK, Host: "desk"}
-	for path, want := range map[string]Kind{
-		"inbox/bot.a/2026-02-05/s.md": Session, "inbox/bot.a/2026-02-05/s.public.md": Session, "inbox/bot.a/fact.md": Items, "inbox/bot.a/fact.private.md": Items,
-		"inbox/bot.a/2026-02-05.md": Note, "inbox/bot.a/x/fact.md": Note, "inbox/fact.md": Note, "Inbox/bot.a/fact.md": Note,
-		"memory/2026-02-05.public.md": Daily, "memory/2026-02-05.desk.public.md": Daily, "memory/2026-02-05.desk.private.md": Daily, "memory/2026-02-05-public.md": Note,
-		"_longterms/a/fact.public.md": Items, "_longterms/a/fact-public.md": Note, "_longterms/a/fact.public-1.md": Note,
-	} {
-		doc := l.Parse(path, []byte("- x\n"), Meta{})
-		if doc.Place.Kind != want {
-			t.Errorf("%s is a %v, want %v", path, doc.Place.Kind, want)
-		}
-		if InInbox(path) && doc.Entries[0].Partition != (Partition{Owner: "owner"}) {
-			t.Errorf("%s has the readers %v", path, doc.Entries[0].Partition)
-		}
-	}
-	for path, want := range map[string]string{
-		"inbox/bot.a/2026-02-05/s.md": "_longterms/a/_archive/2026-02-05/bot.a-s.md", "2026-02-05/s.public.md": "_longterms/a/_archive/2026-02-05/s.public.md",
-		"inbox/bot.a/fact.md": "", "memory/2026-02-05.private.md": "_longterms/a/_archive/2026-02-05/2026-02-05.private.md",
-	} {
-		if got := l.Archived(l.Place(path), "a"); got != want {
-			t.Errorf("%s is archived as %q, want %q", path, got, want)
-		}
-	}
-	for _, names := range [][2]string{{"bot", "acct:42"}, {"", "acct:42"}, {"../x", "a/b"}, {"..", ".."}, {strings.Repeat("x", 300), "owner"}} {
-		if dir := Inbox(names[0], names[1]); strings.Count(dir, "/") != 1 || l.Skip(dir+"/a.md") != "" || InboxOf(dir+"/a.md") != dir {
-			t.Errorf("the inbox of %.20q is %s", names, dir)
-		}
-	}
+func TestArchived(t *testing.T) {
+	l := rootLayout()
+	golden.Table(t, "archived", func(_ *testing.T, in []string) string { return l.Archived(l.Place(in[0]), in[1]) })
 }
 
 // TestInboxesDiffer checks that different listeners and subjects have different inboxes,
@@ -190,6 +151,11 @@ func TestInboxPlaces(t *testing.T) {
 func TestInboxesDiffer(t *testing.T) {
 	if dir := Inbox("groupbot", "acct:42"); dir != "inbox/groupbot.acct_42" {
 		t.Errorf("the usual name is %s", dir)
+	}
+	for _, names := range [][2]string{{"../x", "a/b"}, {"..", ".."}, {strings.Repeat("x", 300), "owner"}} {
+		if dir := Inbox(names[0], names[1]); strings.Count(dir, "/") != 1 || new(Layout).Skip(dir+"/a.md") != "" {
+			t.Errorf("the inbox of %.20q is %s", names, dir)
+		}
 	}
 	seen := map[string]string{}
 	for _, listener := range []string{"", "a", "a.b", "a.b.c", "a:b", "a_b", "..", "127.0.0.1:80"} {
@@ -215,16 +181,11 @@ func rootLayout() *Layout {
 	return l
 }
 
-func TestRootNames(t *testing.T) {
+func TestSkipDir(t *testing.T) {
 	l := rootLayout()
 	for dir, want := range map[string]bool{"vault:": true, "vault:notes": true, "vault": false, ".git": true, "notes/.x": true, "notes/vault:x": false} {
 		if got := l.SkipDir(dir) != ""; got != want {
 			t.Errorf("SkipDir %q: %v", dir, got)
-		}
-	}
-	for name, want := range map[string]bool{"vault": true, "my-vault_2": true, "": false, "memory": false, "Vault": false, "a:b": false, "a/b": false, "-a": false, "ü": false} {
-		if got := ValidRoot(name) == nil; got != want {
-			t.Errorf("ValidRoot %q: %v", name, got)
 		}
 	}
 }

@@ -134,33 +134,6 @@ func TestRevisionErrors(t *testing.T) {
 	}
 }
 
-// TestCountersTellOfNoPrivateTasks checks that a public counter does not count
-// private tasks. Otherwise it would reveal them when a box is ticked.
-func TestCountersTellOfNoPrivateTasks(t *testing.T) {
-	const body = "## Tasks\n- [x] a\n- [ ] b <!-- visibility=private_only -->\n- [ ] c\n"
-	for front, want := range map[string]string{
-		"tasks: 0/9\n":                           "tasks: 1/2\n",
-		"visibility: private_only\ntasks: 0/9\n": "visibility: private_only\ntasks: 1/3\n",
-	} {
-		l := testLayout()
-		parse := func(b []byte) *Document { return l.Parse("2026-02-04/a.md", b, testMeta) }
-		rev := parse([]byte("---\n" + front + "---\n" + body)).Revise()
-		rev.SetCounters()
-		out, err := rev.Apply(parse)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := "---\n" + want + "---\n" + body; string(out) != want {
-			t.Errorf("the file is %q, want %q", out, want)
-		}
-		for _, p := range parse(out).Problems {
-			if p.Code == CounterWrong {
-				t.Errorf("%q: %s", out, p.Message)
-			}
-		}
-	}
-}
-
 func FuzzRevise(f *testing.F) {
 	paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md"}
 	for i, s := range seeds {

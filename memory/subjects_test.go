@@ -12,47 +12,28 @@ import (
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
+// TestReadable checks which scopes read a partition. _longterms/user-memory and user-memory belong to
+// different subjects, and views that may read a whole file do not read its excerpt.
 func TestReadable(t *testing.T) {
 	scopes := map[string]Scope{
-		"zero":          {},
-		"nobody, alone": {Context: Private, Aliases: []string{"acct:1"}},
-		"public":        {Subject: "acct:1", Context: Public},
-		"unknown":       {Subject: "acct:1"},
-		"private":       {Subject: "acct:1", Context: Private},
-		"alias":         {Subject: "acct:9", Aliases: []string{"acct:1"}, Context: Private},
-		"other":         {Subject: "acct:2", Context: Private},
-		"reserved":      {Subject: "memory", Context: Private},
+		"zero":     {},
+		"alone":    {Context: Private, Aliases: []string{"acct:1"}},
+		"public":   {Subject: "acct:1", Context: Public},
+		"unknown":  {Subject: "acct:1"},
+		"private":  {Subject: "acct:1", Context: Private},
+		"alias":    {Subject: "acct:9", Aliases: []string{"acct:1"}, Context: Private},
+		"other":    {Subject: "acct:2", Context: Private},
+		"reserved": {Subject: "memory", Context: Private},
 	}
-	for _, c := range []struct {
-		p    Partition
-		want string // scopes that may read it
-	}{
-		{Partition{"", PublicOK, false}, "alias nobody, alone other private public reserved unknown zero"},
-		{Partition{"", PrivateOnly, false}, ""},
-		{Partition{"acct:1", PublicOK, false}, "alias private public unknown"},
-		{Partition{"acct:1", PrivateOnly, false}, "alias private"},
-		{Partition{"?acct_1", PublicOK, false}, "alias private public unknown"},
-		{Partition{"?acct_1", PrivateOnly, false}, "alias private"},
-		{Partition{"?acct_1/", PrivateOnly, false}, "alias private"},
-		{Partition{"?acct_3", PublicOK, false}, ""},
-		// _longterms/user-memory and user-memory belong to different subjects.
-		{Partition{"?user-memory/", PrivateOnly, false}, "reserved"},
-		{Partition{"?user-memory", PrivateOnly, false}, ""},
-		// Views that may read a whole file do not read its excerpt.
-		{Partition{"", PublicOK, true}, "alias nobody, alone other private public reserved unknown zero"},
-		{Partition{"acct:1", PublicOK, true}, "public unknown"},
-		{Partition{"acct:2", PublicOK, true}, ""},
-	} {
-		var got []string
-		for _, name := range []string{"alias", "nobody, alone", "other", "private", "public", "reserved", "unknown", "zero"} {
-			if viewOf(t, scopes[name]).Readable(c.p) {
-				got = append(got, name)
+	golden.Table(t, "readers", func(t *testing.T, in []string) string {
+		var readers []string
+		for _, name := range slices.Sorted(maps.Keys(scopes)) {
+			if viewOf(t, scopes[name]).Readable(Partition{in[0], ParseVisibility(in[1]), in[2] == "true"}) {
+				readers = append(readers, name)
 			}
 		}
-		if got := strings.Join(got, " "); got != c.want {
-			t.Errorf("%v is read by %q, want %q", c.p, got, c.want)
-		}
-	}
+		return strings.Join(readers, " ")
+	})
 }
 
 func TestPartitions(t *testing.T) {
