@@ -18,8 +18,7 @@ import (
 func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int) {
 	lines, mine, yours := SplitLines(base), SplitLines(ours), SplitLines(theirs)
 	keys := bareLines(lines)
-	a := Changes(keys, bareLines(mine))
-	b := withoutRemoved(Changes(keys, bareLines(yours)), a)
+	a, b := Changes(keys, bareLines(mine)), Changes(keys, bareLines(yours))
 	end := lineEnding(ours)
 	convert := end != "" && lineEnding(base) != "" && lineEnding(base) != end
 	var out []string
@@ -40,6 +39,15 @@ func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int
 	for len(b) > 0 {
 		s := b[0]
 		switch {
+		case len(a) > 0 && a[0].overlaps(s) && a[0].removes() && s.removes():
+			if n := a[0].Old.From - s.Old.From; n > 0 {
+				emitOurs(s.Old.From + moved)
+				at += n
+			}
+			b[0].Old.From = min(a[0].Old.To, s.Old.To) // ours lacks the lines above
+			if b[0].Old.From == s.Old.To {
+				b = b[1:]
+			}
 		case len(a) > 0 && a[0].overlaps(s):
 			same := a[0].Old == s.Old && slices.Equal(bareLines(mine[a[0].New.From:a[0].New.To]),
 				bareLines(yours[s.New.From:s.New.To]))
@@ -76,26 +84,6 @@ func MergeText(base, ours, theirs []byte, head int) (merged []byte, conflict int
 		text += cmp.Or(end, "\n")
 	}
 	return []byte(text), 0
-}
-
-// withoutRemoved returns changes of a base without the part of their removals that others
-// remove as well.
-func withoutRemoved(changes, others []Change) (list []Change) {
-	for _, s := range changes {
-		for _, other := range others {
-			if !s.removes() || !other.removes() || !s.overlaps(other) {
-				continue
-			}
-			if before := (Change{Range{s.Old.From, other.Old.From}, s.New}); before.Old.From < before.Old.To {
-				list = append(list, before)
-			}
-			s.Old.From = min(other.Old.To, s.Old.To)
-		}
-		if s.Old.From < s.Old.To || s.New.From < s.New.To {
-			list = append(list, s)
-		}
-	}
-	return list
 }
 
 // removes reports whether a change only removes lines.
