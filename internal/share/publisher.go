@@ -53,8 +53,9 @@ type Publisher struct {
 
 	mu       sync.Mutex // held while the versions, the outbox or the store change
 	sent     versions
-	waiting  int   // changes that the store lacks
-	boxBytes int64 // size of the outbox
+	waiting  int       // changes that the store lacks
+	boxBytes int64     // size of the outbox
+	boxDue   time.Time // of the next write of the outbox
 
 	statusMu sync.Mutex
 	status   api.ShareStatus
@@ -144,6 +145,9 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 		wait = retryTime
 	case p.mustCompare():
 		wait = fillTime
+	}
+	if due := p.boxDue.Sub(p.Now()); due > 0 {
+		wait = min(wait, due)
 	}
 	return wait
 }

@@ -285,13 +285,21 @@ func TestRefusedOnce(t *testing.T) {
 }
 
 // TestForgottenText checks that the outbox keeps no text of a removed entry while
-// the store is away.
+// the store is away, and that a slow write postpones the next one.
 func TestForgottenText(t *testing.T) {
 	p := newTest(t, tree{"a.md": note("CANARY <!-- id=a -->", "stays <!-- id=b -->")})
 	p.store.fail = errors.New("away")
+	now := p.Now()
+	p.Now = func() time.Time { now = now.Add(time.Second); return now }
 	p.step()
 	p.files["a.md"] = note("stays <!-- id=b -->")
-	p.step("a.md")
+	p.Changed("a.md")
+	wait := p.Step(t.Context())
+	if text, _ := os.ReadFile(filepath.Join(p.Dir, boxNames[0])); !strings.Contains(string(text), "CANARY") {
+		t.Error("the outbox is written again at once")
+	}
+	now = now.Add(wait)
+	p.step()
 	names, _ := filepath.Glob(filepath.Join(p.Dir, "*"))
 	for _, name := range names {
 		if text, _ := os.ReadFile(name); strings.Contains(string(text), "CANARY") {
