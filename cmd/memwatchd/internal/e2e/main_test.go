@@ -230,9 +230,19 @@ func setUpScript(env *testscript.Env) error {
 	daemons := map[string]*scriptProcess{}
 	env.Values[daemonsKey{}] = daemons
 	env.Defer(func() {
-		for _, d := range daemons {
-			d.cmd.Process.Kill()
+		for name, d := range daemons {
+			end := os.Kill
+			if d.serves {
+				end = syscall.SIGTERM
+				d.cmd.Process.Signal(syscall.SIGCONT)
+			}
+			d.cmd.Process.Signal(end)
+			time.AfterFunc(time.Minute, func() { d.cmd.Process.Kill() })
 			<-d.ended
+			if got := exitCode(d.cmd.ProcessState); d.serves && got != "0" {
+				env.T().Log("daemon", name, "ended with", got, d.log.String())
+				defer env.T().FailNow()
+			}
 		}
 		stopBackground(filepath.Join(run, "memwatchd"))
 	})
@@ -255,10 +265,11 @@ func stopBackground(dir string) {
 
 // A scriptProcess is a daemon that a script started.
 type scriptProcess struct {
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when the process has ended; cmd.ProcessState contains the result
-	log   testkit.Output
-	seen  int // bytes of the log matched so far
+	cmd    *exec.Cmd
+	serves bool          // it is a daemon, which ends without an error after the script
+	ended  chan struct{} // closed when the process has ended; cmd.ProcessState contains the result
+	log    testkit.Output
+	seen   int // bytes of the log matched so far
 }
 
 // await waits for a log line that matches pattern, after the previous match.
@@ -292,7 +303,7 @@ func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if verb == "start" || verb == "launch" {
 		p := launch(ts, append([]string{"serve"}, args...)...)
-		daemons[name] = p
+		p.serves, daemons[name] = true, p
 		if verb == "start" {
 			ts.Check(p.await(regexp.MustCompile(`(?m)^.*msg="index is complete".*$`)))
 			var flags []string
