@@ -88,125 +88,6 @@ func TestOpenForWriting(t *testing.T) {
 	w.mustWrite(t, unrequestedChange("a.md", "old", "new"))
 }
 
-// TestOpenedWhileInPlace checks that a program that opened the new version
-// while it was in place can still save after another program's version is put
-// back, even without leases. Text that cannot be merged is in a conflict copy.
-func TestOpenedWhileInPlace(t *testing.T) {
-	for call, want := range map[string][2]string{ // after which the other program saves; file and copy
-		"exchange":       {"new and one", "new and late"}, // the change is made again
-		"sync directory": {"new and late", "old and one"},
-	} {
-		w := newWriter(t, map[string]string{"d/a.md": "old"})
-		w.Vault.noLeases = true
-		f := openToAppend(t, w.Vault, "d/a.md")
-		var late *os.File
-		onCall(w, call, true, func() {
-			must(t, second(f.WriteString(" and one")))
-			late = openToAppend(t, w.Vault, "d/a.md")
-		})
-		w.mustWrite(t, newChange("d/a.md", "old", "new"))
-		must(t, errors.Join(second(late.WriteString(" and late")), late.Close()))
-		wantFileAndCopy(t, w, "d/a.md", want[0], want[1])
-	}
-}
-
-// TestRemoveAndSave checks that a save to a removed file that was still open
-// puts the file back.
-func TestRemoveAndSave(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "one\n"})
-	w.Vault.noLeases = true
-	f := openToAppend(t, w.Vault, "a.md")
-	onCall(w, "sync directory", false, func() { must(t, errors.Join(f.Truncate(0), second(f.WriteString("late\n")), f.Close())) })
-	w.mustWrite(t, removalChange("a.md"))
-	wantFiles(t, w, map[string]string{"a.md": "late\n"})
-}
-
-// TestSavesTwiceWhenExchanged checks that the second of two saves during one
-// attempt takes precedence, and that the first is kept: a program may have
-// opened it to write.
-func TestSavesTwiceWhenExchanged(t *testing.T) {
-	w := newWriter(t, map[string]string{"a.md": "old 0"})
-	saves := 0
-	w.fault = func(call string, do func() error) error {
-		if saves == 0 && call == "exchange" || saves == 1 && call == "put back" {
-			saves++
-			replaceFile(t, w.Vault, "a.md", fmt.Sprint("old ", saves))
-		}
-		return do()
-	}
-	w.mustWrite(t, newChange("a.md", "old", "new"))
-	wantFileAndCopy(t, w, "a.md", "new 2", "old 1")
-}
-
-// TestRenamedDirectory checks that a directory renamed right after Write
-// contains no temporary file in the end, but all saved text.
-func TestRenamedDirectory(t *testing.T) {
-	for _, late := range []string{"", " and late"} {
-		w := newWriter(t, map[string]string{"d/a.md": "old"})
-		w.Vault.noLeases = true
-		f := openToAppend(t, w.Vault, "d/a.md")
-		w.mustWrite(t, newChange("d/a.md", "old", "new"))
-		must(t, os.Rename(w.Vault.name("d"), w.Vault.name("e")))
-		must(t, errors.Join(second(f.WriteString(late)), f.Close()))
-		if late == "" {
-			wantFiles(t, w, map[string]string{"e/a.md": "new"})
-		} else {
-			wantFileAndCopy(t, w, "e/a.md", "new", "old and late")
-		}
-	}
-}
-
-// TestRepair checks the resolution of each state that a crash may leave.
-func TestRepair(t *testing.T) {
-	const before, after, others, newer = "before", "after", "saved by others", "saved later"
-	for _, test := range []struct {
-		name       string
-		done       bool   // the journal has the change as complete
-		base, temp string // initial contents, "" if missing
-		want       string // the content of the file after repair
-		copied     string
-		happened   bool
-	}{
-		{"not begun", false, before, "", before, "", false},
-		{"ready", false, before, after, before, "", false},
-		{"ready, and saved since", false, others, after, others, "", false},
-		{"exchanged", false, after, before, after, "", true},
-		{"exchanged and noted", true, after, before, after, "", true},
-		{"exchanged, and saved since", false, others, before, others, "", true},
-		{"exchanged, and removed since", false, "", before, "", "", true},
-		{"somebody was faster", false, after, others, others, "", false},
-		{"somebody came late", true, after, others, others, "", true}, // merged
-		{"somebody was faster, and it was moved away", false, "", others, others, "", false},
-		{"somebody was faster, and saved once more", false, newer, others, newer, others, false},
-		{"cleared away, not noted", false, after, "", after, "", true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := newWriter(t, map[string]string{"d/.memwatchd-x.part": "half a fi"})
-			r := w.begin(t, "d/a.md", ".memwatchd-x.tmp", []byte(before), []byte(after))
-			if test.done {
-				must(t, w.Journal.Done(r.ID))
-			}
-			for path, text := range map[string]string{"d/a.md": test.base, "d/" + r.Temp: test.temp} {
-				if text != "" {
-					writeFile(t, w.Vault, path, text)
-				}
-			}
-			must(t, w.Repair(t.Context()))
-			switch {
-			case test.copied != "":
-				wantFileAndCopy(t, w, "d/a.md", test.want, test.copied)
-			case test.want == "":
-				wantFiles(t, w, map[string]string{})
-			default:
-				wantFiles(t, w, map[string]string{"d/a.md": test.want})
-			}
-			if _, err := w.Journal.Get(r.ID); (err == nil) != test.happened || len(w.Journal.Pending()) > 0 {
-				t.Errorf("%v; pending: %v", err, w.Journal.Pending())
-			}
-		})
-	}
-}
-
 // TestRepairKeepsWhatItDoesNotKnow checks that a temporary file without a
 // record in the journal is kept, because it may be the only copy of a saved
 // version.
@@ -218,21 +99,6 @@ func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	must(t, w.Repair(t.Context()))
 	must(t, os.Remove(w.Vault.name("d/.memwatchd-pipe.part")))
 	wantFiles(t, w, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", ".hidden/.memwatchd-z.part": "not ours"})
-}
-
-// TestRepairInARenamedDirectory checks repair after the directory was renamed
-// before the next start.
-func TestRepairInARenamedDirectory(t *testing.T) {
-	w := newWriter(t, map[string]string{"new/a.md": "after", "new/.memwatchd-x.tmp": "saved by others"})
-	w.begin(t, "old/a.md", ".memwatchd-x.tmp", []byte("before"), []byte("after"))
-	w.begin(t, "gone/a.md", ".memwatchd-y.tmp", []byte("before"), []byte("after"))
-	must(t, w.Repair(t.Context()))
-	wantFiles(t, w, map[string]string{"new/a.md": "saved by others"})
-	wantRecords(t, w, 0)
-	w.Vault.Dir += "-2"
-	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
-		t.Errorf("without a root: %v", err)
-	}
 }
 
 // TestRepairLater checks that changes that cannot be resolved at the start are
@@ -248,6 +114,10 @@ func TestRepairLater(t *testing.T) {
 	w.fault = nil
 	w.mustWrite(t, newChange("d/a.md", "after", "more"))
 	wantFiles(t, w, map[string]string{"d/a.md": "more"})
+	w.Vault.Dir += "-2"
+	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
+		t.Errorf("without a root: %v", err)
+	}
 }
 
 // TestRepairWaitsForTheDisk checks that an empty root, as of an unmounted disk,

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,32 @@ type scriptTest struct {
 	w    *Writer
 	ids  map[string]string // of changes, by name
 	busy bool              // each exchange fails, as if other programs saved the file again and again
+	on   []hook
+	open map[string]*os.File // by other programs
 	out  strings.Builder
+}
+
+// A hook is a command that is executed once, before or after a system call.
+type hook struct{ when, call, command string }
+
+// fault executes the hooks of a system call.
+func (s *scriptTest) fault(call string, do func() error) error {
+	run := func(when string) {
+		s.on = slices.DeleteFunc(s.on, func(h hook) bool {
+			if h.when != when || h.call != call {
+				return false
+			}
+			s.do(h.command)
+			return true
+		})
+	}
+	run("before")
+	if call == "exchange" && s.busy {
+		return errConcurrentSave
+	}
+	err := do()
+	run("after")
+	return err
 }
 
 // TestScripts compares the results of the commands of each script with its indented lines.
@@ -43,13 +69,8 @@ func TestScripts(t *testing.T) {
 		must(t, err)
 		before := txtar.Format(archive)
 		for i, script := range archive.Files {
-			s := &scriptTest{T: t, w: newWriter(t, nil), ids: map[string]string{}}
-			s.w.fault = func(call string, do func() error) error {
-				if call == "exchange" && s.busy {
-					return errConcurrentSave
-				}
-				return do()
-			}
+			s := &scriptTest{T: t, w: newWriter(t, nil), ids: map[string]string{}, open: map[string]*os.File{}}
+			s.w.fault = s.fault
 			clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 			s.w.Journal.Now = func() time.Time { clock = clock.Add(time.Minute); return clock }
 			for line := range strings.Lines(string(script.Data)) {
@@ -69,9 +90,11 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+var copyNames = regexp.MustCompile(`\.conflict-copy-[0-9a-z]{13}`)
+
 // print adds an indented line, with the names of changes instead of their IDs.
 func (s *scriptTest) print(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+	line := copyNames.ReplaceAllString(fmt.Sprintf(format, args...), ".conflict-copy-X")
 	for name, id := range s.ids {
 		line = strings.ReplaceAll(line, id, name)
 	}
@@ -103,12 +126,39 @@ func (s *scriptTest) do(line string) {
 	switch args[0] {
 	case "save":
 		writeFile(s.T, s.w.Vault, args[1], args[2])
+	case "replace":
+		replaceFile(s.T, s.w.Vault, args[1], args[2])
+	case "before", "after":
+		call, rest, _ := strings.Cut(line, ": ")
+		s.on = append(s.on, hook{args[0], strings.TrimPrefix(call, args[0]+" "), rest})
+	case "leases":
+		s.w.Vault.noLeases = args[1] == "off"
+	case "open":
+		s.open[args[1]] = openToAppend(s.T, s.w.Vault, args[2])
+	case "append", "overwrite":
+		f := s.open[args[1]]
+		if args[0] == "overwrite" {
+			must(s.T, f.Truncate(0))
+		}
+		must(s.T, second(f.WriteString(args[2])))
+	case "close":
+		must(s.T, s.open[args[1]].Close())
+	case "rename":
+		must(s.T, os.Rename(s.w.Vault.name(args[1]), s.w.Vault.name(args[2])))
+	case "edit":
+		written, err = s.w.Write(s.Context(), newChange(args[1], args[2], args[3]))
+	case "clear":
+		for _, l := range s.w.leftoversOf(args[1]) {
+			l.due = time.Time{} // without the delay, which tests set to an hour
+		}
+		err = s.w.Clear(s.Context(), args[1])
 	case "mkdir":
 		must(s.T, os.Mkdir(s.w.Vault.name(args[1]), 0o700))
-	case "write", "remove":
+	case "write", "secret", "remove":
 		c := removalChange(args[1])
-		if args[0] == "write" {
+		if args[0] != "remove" {
 			c = contentChange(args[1], args[2])
+			c.Secret = args[0] == "secret"
 		}
 		if c.Group = args[4]; args[3] == "with" {
 			c.Group = s.ids[args[4]]
@@ -158,12 +208,46 @@ func (s *scriptTest) do(line string) {
 	case "journal":
 		again, failure := journal.Open(s.w.Journal.Dir, 0)
 		must(s.T, failure)
+		for _, r := range again.Pending() {
+			s.print("%s is pending", r.ID)
+		}
+		for _, problem := range again.Problems() {
+			s.print("%s", problem)
+		}
 		for _, r := range slices.Backward(again.List(time.Time{}, "", 0)) {
 			now, _ := s.w.Journal.Get(r.ID)
-			s.print("%s %s %s %s%q", r.ID, r.Cause, r.FilePath(), r.State, r.Undoes)
+			s.print("%s %s %s %s%q forgotten %t", r.ID, r.Cause, r.FilePath(), r.State, r.Undoes, r.Forgotten)
 			if now.State != r.State {
 				s.Errorf("%+v was %+v before the journal was opened again", r, now)
 			}
+		}
+	case "pending":
+		temp := ".memwatchd-x.tmp"
+		if args[4] != "" {
+			temp = args[4]
+		}
+		written.ID = s.w.begin(s.T, args[1], temp, []byte(args[2]), []byte(args[3])).ID
+	case "done":
+		must(s.T, s.w.Journal.Done(s.ids[args[1]]))
+	case "repair":
+		err = s.w.Repair(s.Context())
+	case "damage":
+		path := filepath.Join(s.w.Journal.Dir, "versions", journal.Digest([]byte(args[1]))[:32])
+		must(s.T, os.WriteFile(path, []byte("x"), 0o600))
+	case "forget":
+		concerns := func(r journal.Record) bool { return args[2] == "" || r.Path == args[2] }
+		err = s.w.Journal.Forget(concerns, func(_ journal.Record, data []byte) (found [][2]int) {
+			for i, line := range strings.Split(string(data), "\n") {
+				if strings.Contains(line, args[1]) {
+					found = append(found, [2]int{i + 1, i + 1})
+				}
+			}
+			return found
+		})
+	case "contents":
+		for _, r := range slices.Backward(s.w.Journal.List(time.Time{}, "", 0)) {
+			before, after, err := s.w.Journal.Contents(r)
+			s.print("%s %q %q %v", r.Cause, before, after, err)
 		}
 	case "tree":
 		files := s.w.readTestTree(s.T)

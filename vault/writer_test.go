@@ -3,7 +3,6 @@ package vault
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,18 +148,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestMove(t *testing.T) {
-	w := newWriter(t, map[string]string{"d/a.md": "a", "d/b.md": "b", "e/b.md": "theirs"})
-	got, err := w.Move(t.Context(), "d/a.md", "_archive/d/a.md", Change{Cause: "archive"})
-	if err != nil || !got.Changed || w.ownVersions["_archive/d/a.md"].hash != hashOf([]byte("a")) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if r, err := w.Journal.Get(got.ID); err != nil || r.Path != "d/a.md" || r.To != "_archive/d/a.md" || r.State != journal.StateDone {
-		t.Errorf("%+v, %v", r, err)
-	}
-	for to, want := range map[string]string{"e/b.md": "e/b.md already exists", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {
-		wantRefusal(t, second(w.Move(t.Context(), "d/b.md", to, Change{Requested: true})), want)
-	}
+// TestMoveWithEdit checks that Edit can stop a move, and must not change the content.
+func TestMoveWithEdit(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/b.md": "b"})
 	for _, edit := range []func(*File) ([]byte, error){
 		func(*File) ([]byte, error) { return nil, errors.New("it is still needed") },
 		func(*File) ([]byte, error) { return []byte("changed"), nil },
@@ -169,14 +159,8 @@ func TestMove(t *testing.T) {
 			t.Error("it was moved against its will")
 		}
 	}
-	if _, err := w.Move(t.Context(), "d/none.md", "f/none.md", Change{Requested: true}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("nothing to move: %v", err)
-	}
-	wantFiles(t, w, map[string]string{"_archive/d/a.md": "a", "d/b.md": "b", "e/b.md": "theirs"})
-	if _, ok := w.Vault.Directory("f"); ok {
-		t.Error("a directory was made for nothing")
-	}
-	wantRecords(t, w, 1)
+	wantFiles(t, w, map[string]string{"d/b.md": "b"})
+	wantRecords(t, w, 0)
 }
 
 // TestRepeatedConflicts checks changes that conflict with a save just before each
