@@ -430,49 +430,31 @@ func TestRequestsDependOnTheirTenant(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	var b Breaker
 	now := time.Date(2026, 2, 5, 0, 0, 0, 0, time.UTC)
-	failure := errors.New("away")
-	for range 2 {
-		b.Record(now, failure)
-	}
-	if !b.Allows() {
-		t.Error("closed after 2 failures")
-	}
-	for last, i := time.Duration(0), 0; i < 12; i++ {
-		b.Record(now, failure)
-		pause := b.Due(now)
-		if b.Allows() || pause < 800*time.Millisecond || pause > 6*time.Minute || i < 8 && pause <= last {
-			t.Errorf("pause %d is %s after %s", i, pause, last)
-		}
-		last = pause
-	}
-	b.Record(now, nil)
-	if !b.Allows() || b.Due(now) != 0 {
-		t.Error("open after a success")
-	}
-	for last, i := time.Duration(0), 0; i < 8; i++ {
-		for range 3 {
-			if b.Allows() {
-				b.Record(now, failure)
+	fail := func(pauses ...time.Duration) {
+		t.Helper()
+		for i, want := range pauses {
+			b.Record(now, errors.New("away"))
+			if got := b.Due(now); got != want*time.Second || b.Allows() != (want == 0) {
+				t.Errorf("the pause after failure %d is %s, want %d s", i, got, want)
 			}
 		}
-		pause := b.Due(now)
-		if b.Allows() || pause <= last {
-			t.Errorf("pause %d is %s after %s and a good trial", i, pause, last)
-		}
-		last = pause
+	}
+	fail(0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300)
+	b.Record(now, nil)
+	fail(0, 0, 1)
+	for _, pause := range []time.Duration{2, 4, 8} { // a good trial permits requests until the next failure
 		b.Trial(now, nil)
-		if !b.Allows() {
+		if !b.Allows() || b.Due(now) != 0 {
 			t.Error("open after a good trial")
 		}
+		fail(pause)
 	}
 	b.Record(now, nil)
-	b.Record(now, &Error{Err: failure, RetryAfter: time.Minute})
-	if b.Allows() || b.Due(now) < time.Minute {
-		t.Errorf("pause is %s, the store requested a minute", b.Due(now))
-	}
-	b.Record(now, &Error{Err: failure, Permanent: true})
-	if b.Due(now) >= 0 {
-		t.Error("a permanent error permits requests")
+	for _, e := range []*Error{{Err: errors.New("busy"), RetryAfter: time.Minute}, {Err: errors.New("key"), Permanent: true}} {
+		b.Record(now, e)
+		if due := b.Due(now); b.Allows() || e.Permanent != (due < 0) || !e.Permanent && due != e.RetryAfter {
+			t.Errorf("after %+v: pause %s", e, due)
+		}
 	}
 }
 

@@ -73,12 +73,10 @@ func TestFaults(t *testing.T) {
 func TestRefusedInSuccess(t *testing.T) {
 	c, s := newFake(t)
 	s.Refuse(func(other string) bool { return other == id(2) })
-	refused, err := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil), item(tenantA, 2, nil)})
-	if err != nil || len(refused) != 1 || refused[0].ID != id(2) {
-		t.Errorf("refused %v, %v", refused, err)
-	}
+	two := []share.Object{item(tenantA, 1, nil), item(tenantA, 2, nil)}
+	wantPartlyRefused(t, c, two, 2)
 	s.Refuse(func(string) bool { return true })
-	refused, err = c.Put(t.Context(), []share.Object{item(tenantA, 1, nil), item(tenantA, 2, nil)})
+	refused, err := c.Put(t.Context(), two)
 	if err == nil || err.Error() != "store cannot write now: check that enough of its nodes run" || refused != nil {
 		t.Errorf("without replicas: refused %v, %v", refused, err)
 	}
@@ -96,10 +94,7 @@ func TestRefusedInSuccess(t *testing.T) {
 		batch = append(batch, item(tenantA, n, nil))
 	}
 	s.Requests()
-	refused, err = c.Put(t.Context(), batch)
-	if err != nil || len(refused) != 1 || refused[0].ID != id(5) {
-		t.Errorf("of a rejected request: refused %v, %v", refused, err)
-	}
+	wantPartlyRefused(t, c, batch, 5)
 }
 
 // TestWrongAnswers checks that answers of another form are errors.
