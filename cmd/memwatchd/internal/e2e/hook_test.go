@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -46,27 +45,6 @@ func (l *live) hook(event string, input io.Reader) (string, string) {
 	return stdout.String(), stderr.String()
 }
 
-// hookDay is the day on the stopped clock of startUnhurried.
-const hookDay = "2026-02-05"
-
-// conversationFile writes a transcript and returns its path. Turns of the
-// assistant start with "A> ".
-func conversationFile(t *testing.T, turns ...string) string {
-	t.Helper()
-	var b strings.Builder
-	for _, turn := range turns {
-		role := "user"
-		if said, ok := strings.CutPrefix(turn, "A> "); ok {
-			role, turn = "assistant", said
-		}
-		text, _ := json.Marshal(map[string]any{"type": role, "message": map[string]any{"role": role, "content": turn}})
-		b.Write(append(text, '\n'))
-	}
-	path := filepath.Join(t.TempDir(), "s1.jsonl")
-	testkit.WriteFile(t, path, b.String())
-	return path
-}
-
 // hookInputs returns malformed and unusual inputs.
 func hookInputs(t *testing.T) map[string]func() io.Reader {
 	fifo := filepath.Join(t.TempDir(), "fifo")
@@ -95,7 +73,7 @@ func TestHookInput(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
 	l.write("MEMORY.md", "- Tea at three.\n")
-	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
+	l.write("2026-02-05/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
 	for _, e := range hook.Events {
 		if e.Name == "session-start" {
@@ -137,7 +115,8 @@ func TestHookInput(t *testing.T) {
 func TestHookDaemon(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
-	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")
+	talk := filepath.Join(t.TempDir(), "s1.jsonl")
+	testkit.WriteFile(t, talk, `{"type":"user","message":{"role":"user","content":"We decided to use PostgreSQL."}}`+"\n")
 	input := fmt.Sprintf(`{"session_id": "s", "source": "startup", "prompt": "where is the billing database?", "transcript_path": %q, "last_assistant_message": "Fixed the race."}`, talk)
 	silent := func(how string) {
 		t.Helper()
@@ -186,7 +165,7 @@ func TestHookDaemon(t *testing.T) {
 	os.Remove(l.socket)
 
 	l.start()
-	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
+	l.write("2026-02-05/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
 	l.suspend()
 	silent("stopped")

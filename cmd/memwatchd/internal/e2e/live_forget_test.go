@@ -75,13 +75,11 @@ func (l *live) forget(who fields, text string) *api.ForgetAnswer {
 	return &done
 }
 
-const forgetLimits = "compactor: {limits: [{path: '_longterms/*/_index.md', items: 2}], max_loss: 1}\n"
-
 // TestForgetKilled checks that if a daemon is killed while it forgets, the text is in files,
 // where a repeated request finds it, or nowhere.
 func TestForgetKilled(t *testing.T) {
 	t.Parallel()
-	l := newLive(t, t.TempDir(), forgetLimits)
+	l := newLive(t, t.TempDir(), "")
 	l.write("MEMORY.md", "- one\n")
 	l.write("notes.md", "- two\n")
 	l.start()

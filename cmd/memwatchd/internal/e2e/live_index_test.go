@@ -399,7 +399,7 @@ func TestOverflow(t *testing.T) {
 	l.within(10*time.Minute, "all files are indexed", func() bool { s, err := l.status(); return err == nil && s.Files == dirs*each })
 	l.sync()
 	s := l.mustStatus()
-	t.Logf("%d overflows, peak %d MiB, now %d MiB", s.Watch.Overflows, l.peak(), l.resident())
+	t.Logf("%d overflows, peak %d MiB", s.Watch.Overflows, l.peak())
 	if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != dirs*each || s.Files != dirs*each {
 		t.Errorf("of %d files %d are found, status says %d", dirs*each, a.Total, s.Files)
 	}

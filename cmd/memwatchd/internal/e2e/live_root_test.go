@@ -16,10 +16,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// quick shortens reconciliation to less than a minute, and leaves enough time
-// for requests before it.
-const quick = "watch: {reconcile: 5s, poll: 100ms}\n"
-
 // fill creates a memory with a number of files.
 func (l *live) fill(files int) {
 	l.t.Helper()
@@ -136,7 +132,7 @@ func TestFUSE(t *testing.T) {
 		write(n)
 	}
 	disk := bound(t, elsewhere, filepath.Join(base, "root"))
-	l := startLive(t, filepath.Join(base, "root"), quick)
+	l := startLive(t, filepath.Join(base, "root"), "watch: {reconcile: 5s, poll: 100ms}\n")
 	l.wantWell(40)
 	write(40)
 	l.until("the file of another machine is found", func() bool { return l.count("quince") == 41 })

@@ -331,9 +331,6 @@ func (l *live) write(path, text string) {
 // peak returns the daemon's peak resident memory in MiB.
 func (l *live) peak() int { return l.kilobytes("VmHWM") >> 10 }
 
-// resident returns the daemon's resident memory in MiB.
-func (l *live) resident() int { return l.kilobytes("VmRSS") >> 10 }
-
 func (l *live) kilobytes(key string) int {
 	l.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.cmd.Process.Pid))
