@@ -312,22 +312,15 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 
 // listResults returns the result of each change. It omits changes without effect.
 func (p *undoPlan) listResults(records []journal.Record, dry bool) (list []UndoResult) {
-	planned, reasons := map[string]bool{}, map[string]bool{} // by ID; by group
-	for _, r := range p.records {
-		planned[r.ID] = true
-	}
-	for _, r := range records {
-		reasons[r.Group] = reasons[r.Group] || p.errs[r.ID] != nil
-	}
 	for _, r := range records {
 		u := UndoResult{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
 		if u.By != "" {
 			u.Record.State = journal.StateUndone
-		}
-		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != journal.StateUndone {
+		} else if u.Err == nil && p.failed[r.Group] && r.State != journal.StateUndone {
 			u.Err = &ConflictError{r.ID, r.FilePath(), "another change of the same group cannot be undone"}
 		}
-		if u.Err != nil || u.By != "" || planned[r.ID] && dry {
+		planned := func(q journal.Record) bool { return q.ID == r.ID }
+		if u.Err != nil || u.By != "" || dry && slices.ContainsFunc(p.records, planned) {
 			list = append(list, u)
 		}
 	}

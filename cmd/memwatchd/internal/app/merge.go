@@ -64,16 +64,12 @@ The merge keeps the additions of both versions. An entry that both versions chan
 // are conflicts. If the base cannot be read, both versions are between conflict markers.
 func mergeFiles(base, ours, theirs, path string) error {
 	var texts [3][]byte
-	var baseErr error
+	var errs [3]error
 	for i, name := range []string{base, ours, theirs} {
-		text, err := os.ReadFile(name)
-		switch {
-		case err != nil && i == 0:
-			baseErr = err
-		case err != nil:
-			return err
-		}
-		texts[i] = text
+		texts[i], errs[i] = os.ReadFile(name)
+	}
+	if err := cmp.Or(errs[1], errs[2]); err != nil {
+		return err
 	}
 	if len(texts[0]) == 0 {
 		texts[0] = nil // both versions created the file
@@ -83,16 +79,15 @@ func mergeFiles(base, ours, theirs, path string) error {
 	}
 	m := new(memory.Layout).MergeVersions(path, texts[0], texts[1], texts[2])
 	merged, err := m.Text(memory.KeepMarked)
-	if err == nil && baseErr != nil && !bytes.Equal(texts[1], texts[2]) {
-		merged, m.Whole = memory.MarkVersions(texts[1], texts[2]), true
+	if errs[0] != nil && !bytes.Equal(texts[1], texts[2]) {
+		merged = memory.MarkVersions(texts[1], texts[2])
 	}
 	if err == nil {
 		err = overwrite(ours, merged)
 	}
-	if err != nil || baseErr != nil {
-		return cmp.Or(err, baseErr)
-	}
-	switch n := len(m.Conflicts); {
+	switch err, n := cmp.Or(err, errs[0]), len(m.Conflicts); {
+	case err != nil:
+		return err
 	case m.Whole:
 		return fmt.Errorf("the versions cannot be merged entry by entry; %s", mergeRemedy)
 	case n > 0:
