@@ -3,13 +3,16 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // wantFailing checks that everything works while nothing can be written, and
@@ -79,6 +82,12 @@ func TestNothingCanBeWritten(t *testing.T) {
 	if l.aside() != 0 {
 		t.Error("an index that could not be written is not damaged")
 	}
+	away := filepath.Join(t.TempDir(), "away")
+	testkit.Must(t, os.Rename(l.root, away))
+	l.until("the root is missing", func() bool { return l.mustStatus().RootState == "missing" })
+	l.wantCalm("the root is missing")
+	testkit.Must(t, os.Rename(away, l.root))
+	l.wantWell(files + 40)
 }
 
 // wantHeld checks that no pending write is done while a fault lasts: files stay
