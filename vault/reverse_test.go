@@ -75,13 +75,21 @@ func TestReverseOfFilesThatCameAndWent(t *testing.T) {
 	}
 }
 
-// TestReverseKeepsScaffold checks that the frontmatter and headings stay if others
-// added text to a file that a change created.
+// TestReverseKeepsScaffold checks that the frontmatter and the headings above it stay if
+// others added text to a file that a change created, and no other headings.
 func TestReverseKeepsScaffold(t *testing.T) {
-	after := "---\ntags: a\n---\n\n# Day\n\n## Notes\n\n- first\n"
-	got, err := reverseText([]byte(after+"- second\n"), nil, []byte(after))
-	if want := strings.Replace(after, "first", "second", 1); err != nil || string(got) != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
+	const front = "---\ntags: a\n# b\n---\n\n# Day\n\n"
+	for added, want := range map[string]string{
+		"- second\n":                      front + "## Notes\n\n- second\n",
+		"\n## 11:00\n\nb\n":               front + "## 11:00\n\nb\n",
+		"\n### Part\n\nb\n":               front + "## Notes\n\n\n### Part\n\nb\n",
+		"\n# Tomorrow\n\n## Notes\n- b\n": "---\ntags: a\n# b\n---\n\n# Tomorrow\n\n## Notes\n- b\n",
+		"\n## Empty\n":                    front + "## Empty\n",
+	} {
+		after := front + "## Notes\n\n- first\n"
+		if got, err := reverseText([]byte(after+added), nil, []byte(after)); err != nil || string(got) != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
 	}
 }
 

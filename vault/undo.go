@@ -350,7 +350,7 @@ const (
 // If the change was the last one, the result is byte for byte the file before the
 // change. Otherwise it is a merge: what others changed since stays, and may not overlap
 // the change. If others added text to a file that the change created, the file
-// stays, with its frontmatter and headings.
+// stays, with its frontmatter and the headings above that text.
 func Reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error) {
 	conflict := func(format string, args ...any) error {
 		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
@@ -378,8 +378,42 @@ func Reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error)
 		return nil, conflict("line %d: the line was changed afterwards", line)
 	case bytes.Equal(merged, now):
 		return nil, conflict(isGone)
+	case r.Before == "":
+		return withoutUnused(merged, before), nil
 	}
 	return merged, nil
+}
+
+// withoutUnused returns a text without the headings of a scaffold that have no text below
+// them, and without the blank lines after these.
+func withoutUnused(text, scaffold []byte) []byte {
+	made := map[string]bool{}
+	for _, line := range diff.SplitLines(scaffold) {
+		made[line] = true
+	}
+	lines := diff.SplitLines(text)
+	for i := len(lines) - 1; i >= frontLines(text); i-- {
+		level, end := headingLevel(lines[i]), i+1
+		for end < len(lines) && strings.TrimSpace(lines[end]) == "" {
+			end++
+		}
+		if level == 0 || !made[lines[i]] {
+			continue
+		}
+		if end == len(lines) || headingLevel(lines[end]) > 0 && headingLevel(lines[end]) <= level {
+			lines = slices.Delete(lines, i, end)
+		}
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+// headingLevel returns the number of # before a heading, or 0 for other lines.
+func headingLevel(line string) int {
+	rest := strings.TrimLeft(line, "#")
+	if level := len(line) - len(rest); level <= 6 && strings.TrimLeft(rest, " \t\r\n") != rest {
+		return level
+	}
+	return 0
 }
 
 // frontLines returns the number of lines of the frontmatter.
