@@ -2,16 +2,14 @@ package index
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -114,51 +112,37 @@ var queryOptions = map[string]func(q *Query, value string){
 // of queries is "{options} text → hits". The text of a file can be repeated: the name
 // a*9.md stands for a0.md to a8.md, in whose text # is the number.
 func TestQueries(t *testing.T) {
-	names, err := filepath.Glob("testdata/queries/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no archives: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			must(t, err)
-			files := map[string]string{}
-			var queries *txtar.File
-			for i := range a.Files {
-				f := &a.Files[i]
-				if f.Name == "queries" {
-					queries = f
-					continue
-				}
-				before, after, many := strings.Cut(f.Name, "*")
-				if !many {
-					files[f.Name] = string(f.Data)
-					continue
-				}
-				n, kind := 0, ""
-				fmt.Sscanf(after, "%d%s", &n, &kind)
-				for i := range n {
-					files[fmt.Sprint(before, i, kind)] = strings.ReplaceAll(string(f.Data), "#", fmt.Sprint(i))
-				}
+	golden.Run(t, "queries", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		files := map[string]string{}
+		var queries *txtar.File
+		for i := range a.Files {
+			f := &a.Files[i]
+			if f.Name == "queries" {
+				queries = f
+				continue
 			}
-			x := newFiles(t, files)
-			var got strings.Builder
-			for line := range strings.Lines(string(queries.Data)) {
-				line = strings.TrimSuffix(line, "\n")
-				if text, _, ok := strings.Cut(line, " →"); ok {
-					line = text + " →" + answerOf(t, x, text)
-				}
-				got.WriteString(line + "\n")
+			before, after, many := strings.Cut(f.Name, "*")
+			if !many {
+				files[f.Name] = string(f.Data)
+				continue
 			}
-			if diff := cmp.Diff(string(queries.Data), got.String()); diff != "" && !*update {
-				t.Errorf("-want +got:\n%s", diff)
+			n, kind := 0, ""
+			fmt.Sscanf(after, "%d%s", &n, &kind)
+			for i := range n {
+				files[fmt.Sprint(before, i, kind)] = strings.ReplaceAll(string(f.Data), "#", fmt.Sprint(i))
 			}
-			queries.Data = []byte(got.String())
-			if *update {
-				must(t, os.WriteFile(name, txtar.Format(a), 0o644))
+		}
+		x := newFiles(t, files)
+		var got strings.Builder
+		for line := range strings.Lines(string(queries.Data)) {
+			if text, _, ok := strings.Cut(line, " →"); ok {
+				line = text + " →" + answerOf(t, x, text) + "\n"
 			}
-		})
-	}
+			got.WriteString(line)
+		}
+		queries.Data = []byte(got.String())
+		return a
+	})
 }
 
 // answerOf returns the answer to a query of an archive, each part after a space.

@@ -1,58 +1,30 @@
 package index
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
+)
 
 // TestRanking compares the ranking with golden files: the rank of the answer to
 // each query, and recall@1, recall@5 and the mean reciprocal rank over all
 // queries. Each change of the ranking changes these files.
 func TestRanking(t *testing.T) {
-	names, err := filepath.Glob("testdata/ranking/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			must(t, err)
-			files := map[string]string{}
-			var queries, want string
-			kept := a.Files[:0:0]
-			for _, f := range a.Files {
-				switch f.Name {
-				case "queries":
-					queries = string(f.Data)
-				case "want":
-					want = string(f.Data)
-					continue
-				default:
-					files[f.Name] = string(f.Data)
-				}
-				kept = append(kept, f)
-			}
-			got := rankAll(t, openFiles(t, files, nil), queries)
-			if *update {
-				a.Files = append(kept, txtar.File{Name: "want", Data: []byte(got)})
-				must(t, os.WriteFile(name, txtar.Format(a), 0o644))
-				return
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the ranking has changed (-want +got); if that is meant, run with -update:\n%s", diff)
-			}
-		})
-	}
+	golden.Run(t, "ranking", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		files := map[string]string{}
+		for _, f := range a.Files[:len(a.Files)-1] { // the last one is the result
+			files[f.Name] = string(f.Data)
+		}
+		queries := files["queries"]
+		delete(files, "queries")
+		a.Files[len(a.Files)-1].Data = []byte(rankAll(t, openFiles(t, files, nil), queries))
+		return a
+	})
 }
 
 func rankAll(t *testing.T, x *testIndex, queries string) string {

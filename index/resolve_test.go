@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -20,37 +19,17 @@ import (
 // the archives in testdata/links, in private and in public. It also compares each
 // with those of a memory in which nothing else exists.
 func TestResolveGolden(t *testing.T) {
-	archives, err := filepath.Glob("testdata/links/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatal("no golden files")
-	}
-	const result = "→ "
-	for _, archive := range archives {
-		t.Run(strings.TrimSuffix(filepath.Base(archive), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(archive)
-			must(t, err)
-			files, want := map[string]string{}, map[string]string{}
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				if context, ok := strings.CutPrefix(f.Name, result); ok {
-					want[context] = string(f.Data)
-					continue
-				}
-				files[f.Name] = string(f.Data)
-				out.Files = append(out.Files, f)
-			}
-			for i, name := range []string{"private", "public"} {
-				got := linksIn(t, files, contextView(t, []memory.Context{memory.Private, memory.Public}[i]))
-				out.Files = append(out.Files, txtar.File{Name: result + name, Data: []byte(got)})
-				if diff := cmp.Diff(want[name], got); diff != "" && !*update {
-					t.Errorf("%s (-want +got):\n%s", name, diff)
-				}
-			}
-			if *update {
-				must(t, os.WriteFile(archive, txtar.Format(out), 0o666))
-			}
-		})
-	}
+	golden.Run(t, "links", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		files := map[string]string{}
+		for _, f := range a.Files {
+			files[f.Name] = string(f.Data)
+		}
+		for i, name := range []string{"private", "public"} {
+			got := linksIn(t, files, contextView(t, []memory.Context{memory.Private, memory.Public}[i]))
+			a.Files = append(a.Files, txtar.File{Name: "→ " + name, Data: []byte(got)})
+		}
+		return a
+	})
 }
 
 // TestResolveNonInterference checks with random memories that the targets of

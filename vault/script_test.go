@@ -2,7 +2,6 @@ package vault
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,19 +9,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // A scriptTest executes a script of testdata/scripts, which undo.txtar there describes.
 type scriptTest struct {
@@ -60,15 +57,8 @@ func (s *scriptTest) fault(call string, do func() error) error {
 
 // TestScripts compares the results of the commands of each script with its indented lines.
 func TestScripts(t *testing.T) {
-	names, err := filepath.Glob("testdata/scripts/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		must(t, err)
-		before := txtar.Format(archive)
-		for i, script := range archive.Files {
+	golden.Run(t, "scripts", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		for i, script := range a.Files {
 			s := &scriptTest{T: t, w: newWriter(t, nil), ids: map[string]string{}, open: map[string]*os.File{}}
 			s.w.fault = s.fault
 			clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
@@ -79,15 +69,10 @@ func TestScripts(t *testing.T) {
 					s.do(strings.TrimSpace(line))
 				}
 			}
-			archive.Files[i].Data = []byte(s.out.String())
+			a.Files[i].Data = []byte(s.out.String())
 		}
-		after := txtar.Format(archive)
-		if *update {
-			must(t, os.WriteFile(name, after, 0o644))
-		} else if diff := cmp.Diff(string(before), string(after)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
+		return a
+	})
 }
 
 var copyNames = regexp.MustCompile(`\.conflict-copy-[0-9a-z]{13}`)
@@ -107,17 +92,7 @@ func (s *scriptTest) do(line string) {
 	if !named {
 		command = line
 	}
-	var args []string
-	for rest := command; rest != ""; {
-		arg, err := strconv.QuotedPrefix(rest)
-		if err == nil {
-			rest = strings.TrimPrefix(rest[len(arg):], " ")
-			arg, _ = strconv.Unquote(arg)
-		} else {
-			arg, rest, _ = strings.Cut(rest, " ")
-		}
-		args = append(args, arg)
-	}
+	args := golden.Words(command)
 	args = append(args, "", "", "", "")
 	u, m := &Undoer{s.w}, &Merger{Writer: s.w, Layout: &memory.Layout{}}
 	var written Written

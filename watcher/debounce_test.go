@@ -3,9 +3,7 @@ package watcher
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 const ms = time.Millisecond
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // A debouncerTest runs a debouncer in fake time and logs its deliveries with the time
 // since the start.
@@ -108,7 +106,7 @@ func (b *debouncerTest) until(d time.Duration) {
 	synctest.Wait()
 }
 
-// do executes a command of testdata/debounce.txtar.
+// do executes a command of testdata/scripts/debounce.txtar.
 func (b *debouncerTest) do(command string) {
 	verb, rest, _ := strings.Cut(command, " ")
 	args := strings.Fields(rest)
@@ -170,41 +168,30 @@ func (b *debouncerTest) do(command string) {
 
 // TestDebounce runs the scripts in testdata.
 func TestDebounce(t *testing.T) {
-	const golden = "testdata/debounce.txtar"
-	archive, err := txtar.ParseFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := txtar.Format(archive)
-	for i, script := range archive.Files {
-		var b strings.Builder
-		add := func(log []string) {
-			for _, line := range log {
-				b.WriteString("  " + line + "\n")
-			}
-		}
-		add(testDebouncer(t, func(test *debouncerTest) {
-			for line := range strings.Lines(string(script.Data)) {
-				if strings.HasPrefix(line, "  ") {
-					continue
-				}
-				b.WriteString(line)
-				if !strings.HasPrefix(line, "#") {
-					test.do(strings.TrimSpace(line))
-					add(test.takeLog())
+	golden.Run(t, "scripts", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		for i, script := range a.Files {
+			var out []string
+			add := func(log []string) {
+				for _, line := range log {
+					out = append(out, "  "+line+"\n")
 				}
 			}
-		}))
-		archive.Files[i].Data = []byte(b.String())
-	}
-	after := txtar.Format(archive)
-	if *update {
-		if err := os.WriteFile(golden, after, 0o644); err != nil {
-			t.Fatal(err)
+			add(testDebouncer(t, func(b *debouncerTest) {
+				for line := range strings.Lines(string(script.Data)) {
+					if strings.HasPrefix(line, "  ") {
+						continue
+					}
+					out = append(out, line)
+					if !strings.HasPrefix(line, "#") {
+						b.do(strings.TrimSpace(line))
+						add(b.takeLog())
+					}
+				}
+			}))
+			a.Files[i].Data = []byte(strings.Join(out, ""))
 		}
-	} else if diff := cmp.Diff(string(before), string(after)); diff != "" {
-		t.Errorf("deliveries (-want +got):\n%s", diff)
-	}
+		return a
+	})
 }
 
 // TestDebounceAmongOthers checks that changes of other files do not delay a file, even
