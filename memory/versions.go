@@ -87,9 +87,9 @@ type piece struct {
 	level      int    // of a heading, else textLevel
 	entry      int    // index in Document.Entries, -1 for none
 	item       bool
+	afterItem  bool      // the piece above is a list item
 	time       time.Time // of a heading: that of the first entry below it
 	parent     *piece    // with the heading above it
-	prev       *piece
 }
 
 // textLevel is the level of text, which is deeper than those of headings.
@@ -159,17 +159,15 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 	d := l.Parse(path, src[bomLen(src):], Meta{})
 	v, plain := &version{doc: d}, piece{level: textLevel, entry: -1}
 	owner := make([]*piece, d.lines.count()+2) // by line
-	cover := func(from, to int, p piece) {
-		for line := from; line <= to; line++ {
+	cover := func(s Span, p piece) {
+		for line, last := d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)); line <= last && s.End > 0; line++ {
 			owner[line] = cmp.Or(owner[line], &p)
 		}
 	}
 	for _, f := range d.Front.Fields {
-		if f.Span.End > 0 {
-			p := plain
-			p.key, p.front = "key\x00"+f.Key, f.Key
-			cover(d.lines.at(f.Span.Start), d.lines.at(f.Span.End-1), p)
-		}
+		p := plain
+		p.key, p.front = "key\x00"+f.Key, f.Key
+		cover(f.Span, p)
 	}
 	for _, o := range d.outline(false) {
 		p := piece{level: cmp.Or(o.level, textLevel), entry: o.entry}
@@ -180,10 +178,10 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 				p.key = "id\x00" + e.ID
 			}
 		}
-		cover(o.from, o.to, p)
+		cover(d.lines.span(o.from, o.to), p)
 	}
 	for _, s := range d.Hidden {
-		cover(d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)), plain)
+		cover(s, plain)
 	}
 	raw := func(from, to int) string {
 		s := d.lines.span(from, to)
@@ -229,9 +227,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		for up := p.parent; up != nil && up.time.IsZero(); up = up.parent {
 			up.time = p.time
 		}
-		if p.index > 0 {
-			p.prev = v.pieces[p.index-1]
-		}
+		p.afterItem = p.index > 0 && v.pieces[p.index-1].item
 		v.pieces = append(v.pieces, p)
 	}
 	v.tail = raw(end+1, d.lines.count())
@@ -545,7 +541,8 @@ func (m *VersionMerge) join(list []*merged) (out []byte) {
 func (n *merged) gap(above *merged, newline string) string {
 	for _, version := range []int{ourVersion, theirVersion} {
 		p := n.in[version]
-		if p != nil && (above == nil && p.prev == nil || above != nil && p.prev != nil && above.in[version] == p.prev) {
+		if p != nil && (above == nil && p.index == 0 ||
+			above != nil && above.in[version] != nil && above.in[version].index == p.index-1) {
 			return p.above
 		}
 	}
@@ -554,7 +551,7 @@ func (n *merged) gap(above *merged, newline string) string {
 		return p.above
 	case !p.item || !above.piece().item:
 		return cmp.Or(p.above, newline)
-	case p.prev != nil && p.prev.item:
+	case p.afterItem:
 		return p.above
 	}
 	return ""
