@@ -269,11 +269,10 @@ func (p *docParser) deriveID(e *Entry, taken map[string]int) string {
 	for size := len(p.buf); ; {
 		n++
 		p.buf = strconv.AppendInt(append(p.buf[:size], 0), int64(n), 10)
-		if id := hashID(p.buf); taken[id] == 0 {
-			if _, ok := taken[id]; !ok {
-				taken[first] = n
-				return id
-			}
+		id := hashID(p.buf)
+		if _, ok := taken[id]; !ok {
+			taken[first] = n
+			return id
 		}
 	}
 }

@@ -250,69 +250,48 @@ func (f *inlineElements) scanLink(b []byte, from, i int) int {
 	return end
 }
 
+var (
+	angleRE = lazyregexp.New(`^<([^>\n]*)>`)
+	// linkEndRE matches the title of a link, if there is one, and the closing parenthesis.
+	linkEndRE = lazyregexp.New(`(?s)^[ \t\n]*(?:(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^)\\]|\\.)*\))[ \t\n]*)?\)`)
+)
+
 // parseDestination reads the parenthesized part of a link; i is the offset after the
 // opening parenthesis. It returns the target without its backslash escapes, and
 // the offset after the closing parenthesis.
 func parseDestination(b []byte, i int) (target string, end int, ok bool) {
 	b = b[:min(len(b), i+maxTarget)]
-	skip := func() {
-		for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n') {
-			i++
-		}
-	}
-	skip()
-	from := i
-	if i < len(b) && b[i] == '<' {
-		n := bytes.IndexAny(b[i+1:], ">\n")
-		if n < 0 || b[i+1+n] != '>' {
+	i += len(b[i:]) - len(bytes.TrimLeft(b[i:], " \t\n"))
+	if bytes.HasPrefix(b[i:], []byte("<")) {
+		angle := angleRE().FindSubmatch(b[i:])
+		if angle == nil {
 			return "", 0, false
 		}
-		from, i = i+1, i+1+n
-		target = unescape(b[from:i])
-		i++
+		target, i = unescape(angle[1]), i+len(angle[0])
 	} else {
-		depth := 0
-	dest:
-		for ; i < len(b); i++ {
-			switch b[i] {
-			case ' ', '\t', '\n':
-				break dest
-			case '\\':
-				if i+1 < len(b) && util.IsPunct(b[i+1]) {
-					i++
-				}
-			case '(':
-				depth++
-				if depth > maxParens {
-					return "", 0, false
-				}
-			case ')':
-				if depth == 0 {
-					break dest
-				}
-				depth--
-			}
-		}
-		target = unescape(b[from:min(i, len(b))])
+		to := bareEnd(b, i)
+		target, i = unescape(b[i:to]), to
 	}
-	skip()
-	if i < len(b) && (b[i] == '"' || b[i] == '\'' || b[i] == '(') {
-		quote := b[i]
-		if quote == '(' {
-			quote = ')'
+	n := len(linkEndRE().Find(b[i:]))
+	return target, i + n, n > 0
+}
+
+// bareEnd returns the end of a destination without angle brackets, which contains balanced
+// parentheses only.
+func bareEnd(b []byte, i int) int {
+	for depth := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == ' ', c == '\t', c == '\n', c == ')' && depth == 0, c == '(' && depth == maxParens:
+			return i
+		case c == '\\' && i+1 < len(b) && util.IsPunct(b[i+1]):
+			i++
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
 		}
-		for i++; i < len(b) && b[i] != quote; i++ {
-			if b[i] == '\\' {
-				i++
-			}
-		}
-		i++
-		skip()
 	}
-	if i >= len(b) || b[i] != ')' {
-		return "", 0, false
-	}
-	return target, i + 1, true
+	return len(b)
 }
 
 // unescape removes the backslashes before punctuation.
