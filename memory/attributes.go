@@ -98,22 +98,16 @@ func isKey(s string) bool {
 	})
 }
 
+// meantRE matches a comment that begins with a key, and meantPrivateRE one that mentions
+// the visibility.
+var (
+	meantRE        = lazyregexp.New(`^(?:[a-z_][a-z0-9_.-]*=|(?:` + strings.Join(attributeKeys, "|") + `) =)`)
+	meantPrivateRE = lazyregexp.New(`(?:^| )visibility ?[=:]|private_only`)
+)
+
 func meantAsAttributes(words []string) bool {
-	key, _, pair := strings.Cut(words[0], "=")
-	if pair && isKey(strings.ToLower(key)) {
-		return true
-	}
-	if len(words) > 1 && words[1][0] == '=' && slices.Contains(attributeKeys, strings.ToLower(words[0])) {
-		return true
-	}
-	for i, w := range words {
-		w = Fold(w)
-		if strings.Contains(w, "private_only") || strings.HasPrefix(w, "visibility=") || strings.HasPrefix(w, "visibility:") ||
-			w == "visibility" && i+1 < len(words) && (words[i+1][0] == '=' || words[i+1][0] == ':') {
-			return true
-		}
-	}
-	return false
+	text := strings.Join(words, " ")
+	return meantRE().MatchString(strings.ToLower(text)) || meantPrivateRE().MatchString(Fold(text))
 }
 
 // unclosedComment returns commentBroken if a comment without an end was

@@ -61,27 +61,20 @@ func (f *Front) Field(key string) (Field, bool) {
 	return Field{}, false
 }
 
-// isFence reports whether a line is a frontmatter fence: three dashes, or, if
-// closing, three dashes or dots.
-func isFence(line []byte, closing bool) bool {
-	line = bytes.TrimRight(line, " \t\r\n")
-	return string(line) == "---" || closing && string(line) == "..."
-}
+// fenceRE matches the first line of frontmatter, and fenceEndRE its last one.
+var fenceRE, fenceEndRE = lazyregexp.New(`^---[ \t\r]*(?:\n|$)`), lazyregexp.New(`(?m)^(?:---|\.\.\.)[ \t\r]*(?:\n|\z)`)
 
 // cutFront finds the frontmatter: front includes its fences, inner does not,
 // and body is the offset of the text below it. Open is true if there is an
 // opening fence. If the frontmatter is not closed, front is empty.
 func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	at := bomLen(text)
-	from := at + lineLen(text[at:])
-	if !isFence(text[at:from], false) {
+	from := at + len(fenceRE().Find(text[at:]))
+	if from == at {
 		return Span{}, Span{}, at, false
 	}
-	for end := from; end < len(text); end = body {
-		body = end + lineLen(text[end:])
-		if isFence(text[end:body], true) {
-			return Span{at, body}, Span{from, end}, body, true
-		}
+	if end := fenceEndRE().FindIndex(text[from:]); end != nil {
+		return Span{at, from + end[1]}, Span{from, from + end[0]}, from + end[1], true
 	}
 	return Span{}, Span{}, from, true
 }

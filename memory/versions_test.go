@@ -166,7 +166,7 @@ func lawLines(b []byte) string {
 	out := "\n\n"
 	for line := range strings.Lines(displayText(string(bytes.TrimPrefix(b, bom)))) {
 		s := openBoxes(strings.TrimRight(line, "\n"))
-		if !isBlankText([]byte(s)) && !isFence([]byte(s), true) && !generatedLine.MatchString(s) {
+		if !isBlankText([]byte(s)) && !fenceEndRE().MatchString(s) && !generatedLine.MatchString(s) {
 			out += s + "\n"
 		}
 	}
