@@ -586,10 +586,10 @@ func (d *Document) bodyLine() int {
 	return 1
 }
 
-// blankBetween reports whether only blank lines are between two lines.
-func (d *Document) blankBetween(from, to int) bool {
+// emptyBetween reports whether only blank lines, or also separators, are between two lines.
+func (d *Document) emptyBetween(from, to int, separators bool) bool {
 	for line := from + 1; line < to; line++ {
-		if !d.blankLine(line) {
+		if !d.blankLine(line) && !(separators && d.isSeparator(line)) {
 			return false
 		}
 	}

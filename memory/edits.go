@@ -78,22 +78,12 @@ func (w *passAttempt) removeEntries() {
 	slices.SortFunc(w.removedLines, func(a, b lineRange) int { return a.from - b.from })
 	for i := 0; i < len(w.removedLines); i++ {
 		r := w.removedLines[i]
-		for i+1 < len(w.removedLines) && d.adjoin(r.to, w.removedLines[i+1].from) {
+		for i+1 < len(w.removedLines) && d.emptyBetween(r.to, w.removedLines[i+1].from, true) {
 			i++
 			r.to = w.removedLines[i].to
 		}
 		w.editList = append(w.editList, w.cutLines(r))
 	}
-}
-
-// adjoin reports whether only blank lines and separators are between two lines.
-func (d *Document) adjoin(from, to int) bool {
-	for line := from + 1; line < to; line++ {
-		if !d.blankLine(line) && !d.isSeparator(line) {
-			return false
-		}
-	}
-	return true
 }
 
 // gaps returns the numbers of blank lines above and below a range of lines.

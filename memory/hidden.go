@@ -203,17 +203,9 @@ func blankRegions(text []byte, regions []lineRange, ln lines) []byte {
 // inInjectedBlock reports whether a line is part of an injected block: a bullet, an
 // indented line, or the name of a namespace.
 func inInjectedBlock(line string, filtered bool) bool {
-	if line == "" {
-		return false
-	}
-	if line[0] == ' ' || line[0] == '\t' {
-		return true
-	}
-	if filtered {
-		name, ok := strings.CutSuffix(line, ":")
-		return ok && isNamespace(name)
-	}
-	return strings.HasPrefix(line, "- ")
+	name, named := strings.CutSuffix(line, ":")
+	return strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") ||
+		!filtered && strings.HasPrefix(line, "- ") || filtered && named && isNamespace(name)
 }
 
 // matchTags matches the <private> tags of a file. An unclosed tag makes the rest of the file

@@ -505,7 +505,7 @@ func (w *entryWriter) entryBlock(above string, p *ImportedPart, below string) st
 	text := strings.ToValidUTF8(unixLines(p.Text), "\ufffd")
 	text = strings.Trim(text, "\n")
 	clean := strings.Trim(CleanText(text), "\n")
-	for _, form := range []string{text, clean, asItem(clean)} {
+	for _, form := range []string{text, clean, "- " + indentBelow(clean, "  ")} {
 		e := w.entryOf("", form, below)
 		if e == nil {
 			continue
@@ -560,10 +560,6 @@ func (w *entryWriter) entryOf(above, text, below string) *Entry {
 		return nil
 	}
 	return &d.Entries[n]
-}
-
-func asItem(text string) string {
-	return "- " + indentBelow(text, "  ")
 }
 
 // comment returns the comment with the attributes in which a parsed entry differs from

@@ -288,20 +288,16 @@ func atWordStart(b []byte, i int) bool {
 	return i == 0 || unicode.IsSpace(r) || strings.ContainsRune("([{<\"'|*_~，。；：！？、（【《「“‘", r)
 }
 
+// quotedTagRE matches a tag in quotes, without characters that may have another meaning.
+var quotedTagRE = lazyregexp.New("^\"([^\"<>`\\\\\r\n]+)\"")
+
 // quotedTag returns the tag in quotes at the start of b, or "" if there is none.
 func quotedTag(b []byte) string {
-	if len(b) == 0 || b[0] != '"' {
+	m := quotedTagRE().FindSubmatch(b)
+	if m == nil || m[1][0] == '#' || !bytes.Equal(m[1], bytes.TrimSpace(m[1])) || !bytes.ContainsFunc(m[1], unicode.IsLetter) {
 		return ""
 	}
-	n := bytes.IndexAny(b[1:], "\"<>`\\\r\n") // these may have another meaning
-	if n <= 0 || b[1+n] != '"' {
-		return ""
-	}
-	word := string(b[1 : 1+n])
-	if word != strings.TrimSpace(word) || !strings.ContainsFunc(word, unicode.IsLetter) || word[0] == '#' {
-		return ""
-	}
-	return word
+	return string(m[1])
 }
 
 // textFrom returns the leaf's text from an offset on, without comments.

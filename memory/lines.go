@@ -87,14 +87,7 @@ func commonEnding(text []byte) string {
 }
 
 // isBlankText reports whether b contains only white space.
-func isBlankText(b []byte) bool {
-	for _, c := range b {
-		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
-			return false
-		}
-	}
-	return true
-}
+func isBlankText(b []byte) bool { return len(bytes.TrimLeft(b, " \n\t\r")) == 0 }
 
 // displayText returns a text of the source in its display form: LF line endings,
 // and replacement characters for invalid UTF-8 and NUL.

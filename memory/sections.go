@@ -89,7 +89,7 @@ func (d *Document) headingAt(line int) bool {
 func (d *Document) headingGap() int {
 	for _, h := range slices.Backward(d.Headings) {
 		i := d.entryFrom(h.EndLine + 1)
-		if i < len(d.Entries) && d.blankBetween(h.EndLine, d.Entries[i].Line) {
+		if i < len(d.Entries) && d.emptyBetween(h.EndLine, d.Entries[i].Line, false) {
 			return min(1, d.Entries[i].Line-h.EndLine-1)
 		}
 	}
@@ -100,7 +100,7 @@ func (d *Document) headingGap() int {
 func (d *Document) listGap(i int) int {
 	for k := max(i, 1); k > 0 && k <= min(i+1, len(d.Entries)-1); k++ {
 		a, b := &d.Entries[k-1], &d.Entries[k]
-		if a.Block == Item && b.Block == Item && b.Line > a.EndLine+1 && d.blankBetween(a.EndLine, b.Line) {
+		if a.Block == Item && b.Block == Item && b.Line > a.EndLine+1 && d.emptyBetween(a.EndLine, b.Line, false) {
 			return 1
 		}
 	}
