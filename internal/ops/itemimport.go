@@ -199,13 +199,12 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 		return "", err
 	}
 	path := itemPath(subject, namespace)
-	var imported, unchanged, older, removed int
-	var invalid []api.LineProblem
+	var got api.ItemImportAnswer // of the last call of change
 	_, written, err := m.editFile(ctx, c, fileEdit{
 		writeTarget: writeTarget{path: path, initial: memory.NewItems(subject)},
 		cause:       "import", group: group, dryRun: answer.DryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
-			imported, unchanged, older, removed, invalid = 0, 0, 0, 0, nil
+			got = api.ItemImportAnswer{}
 			taken := takenIDs(doc)
 			edits := handEdits{m: m.readOps, path: path}
 			for _, line := range lines {
@@ -215,10 +214,10 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 					stored := itemOf(m.Location, c, doc, &doc.Entries[held[0]])
 					switch {
 					case isSameItem(stored, &item):
-						unchanged++
+						got.Unchanged++
 						continue
 					case !item.Updated.IsZero() && !item.Updated.After(edits.timeOf(&doc.Entries[held[0]])):
-						older++
+						got.Older++
 						continue
 					}
 					item.ID, item.Created = stored.ID, cmp.Or(item.Created, stored.Created)
@@ -231,15 +230,15 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 					taken[item.ID] = true
 				}
 				if err := insertItem(doc, r, held, &item); err != nil {
-					invalid = append(invalid, api.LineProblem{Line: line.number, Reason: asError(err).Error()})
+					got.Invalid = append(got.Invalid, api.LineProblem{Line: line.number, Reason: asError(err).Error()})
 					continue
 				}
-				imported++
+				got.Imported++
 				for i, at := range held {
 					_, value, _ := doc.Entries[at].Item()
 					_, first, _ := doc.Entries[held[0]].Item()
 					if i > 0 && value != first && value != item.Value {
-						removed++
+						got.Removed++
 					}
 				}
 			}
@@ -249,11 +248,11 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 	if err != nil {
 		return "", err
 	}
-	answer.Imported += imported
-	answer.Unchanged += unchanged
-	answer.Older += older
-	answer.Removed += removed
-	answer.Invalid = append(answer.Invalid, invalid...)
+	answer.Imported += got.Imported
+	answer.Unchanged += got.Unchanged
+	answer.Older += got.Older
+	answer.Removed += got.Removed
+	answer.Invalid = append(answer.Invalid, got.Invalid...)
 	return written.ID, nil
 }
 
