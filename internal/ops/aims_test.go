@@ -23,11 +23,10 @@ type requestPlan struct {
 
 type testRequest struct {
 	request  fields
-	reaches  bool                                      // the operation covers entries of that kind
-	shows    func(*testResult) bool                    // the answer concerns the entry, or changed it; nil: any does
-	adjust   func(a *testCaller, rule outcome) outcome // adjusts the outcome that the rule gives; may be nil
-	free     bool                                      // the outcome depends on more than the entry
-	fullRoot bool                                      // for the owner in private the answer covers the whole root
+	reaches  bool   // the operation covers entries of that kind
+	how      string // in which the outcome shows
+	free     bool   // the outcome depends on more than the entry
+	fullRoot bool   // for the owner in private the answer covers the whole root
 
 	first string                     // the operation of the request if another one follows; empty for the same one
 	next  func(answer string) fields // the request that follows from its answer, nil if none does
@@ -198,97 +197,61 @@ func (p requestPlan) requests(e *target) (list []testRequest) {
 		"$first", e.path[:1], "$session", e.session(), "$namespace", e.names(), "$visibility", visibilityOf(e.private),
 		"$other", visibilityOf(!e.private), "$draft", string(draft), "$number", fmt.Sprintf("%03d", e.n))
 	for _, line := range p.lines {
-		r := testRequest{request: decodeAnswer[fields](names.Replace(line[2])), reaches: e.covers(line[0])}
-		e.complete(&r, line[1])
+		r := testRequest{request: decodeAnswer[fields](names.Replace(line[2])), reaches: e.covers(line[0]), how: line[1]}
+		e.complete(&r)
 		list = append(list, r)
 	}
 	return list
 }
 
-// complete sets how the outcome of a request shows, and what follows from it.
-func (t *target) complete(r *testRequest, how string) {
-	// only replaces an outcome by another one if a condition is true.
-	only := func(when bool, was, is outcome) {
-		r.adjust = func(_ *testCaller, rule outcome) outcome {
-			if when && rule == was {
-				return is
-			}
-			return rule
-		}
-	}
-	gone := func(r *testResult) bool { return !r.hasLine(t.path, t.line()) }
+// shows reports whether an answer concerns the entry, or a request changed it.
+func (t *target) shows(how string, r *testResult) bool {
 	switch how {
-	case "free", "freeroot", "root":
-		r.free, r.fullRoot = how != "root", how != "free"
 	case "proof", "load", "listed":
-		r.shows = func(r *testResult) bool {
-			return strings.Contains(echoedWords.ReplaceAllString(r.answer, ""), t.proof())
-		}
+		return strings.Contains(echoedWords.ReplaceAllString(r.answer, ""), t.proof())
 	case "tag":
-		r.shows = func(r *testResult) bool {
-			return slices.Contains(decodeAnswer[api.CompleteAnswer](r.answer).Values, t.word())
-		}
+		return slices.Contains(decodeAnswer[api.CompleteAnswer](r.answer).Values, t.word())
 	case "file":
-		r.shows = func(r *testResult) bool {
-			files := convertEach(decodeAnswer[api.FilesAnswer](r.answer).Files, func(f api.ListedFile) string { return f.Path })
-			return slices.Contains(append(files, decodeAnswer[api.CompleteAnswer](r.answer).Values...), t.path)
-		}
+		files := convertEach(decodeAnswer[api.FilesAnswer](r.answer).Files, func(f api.ListedFile) string { return f.Path })
+		return slices.Contains(append(files, decodeAnswer[api.CompleteAnswer](r.answer).Values...), t.path)
 	case "ticked":
-		r.shows = func(r *testResult) bool { return !r.hasLine(t.path, t.task()) }
+		return !r.hasLine(t.path, t.task())
 	case "wrote", "remembered", "cited":
-		r.shows = func(r *testResult) bool {
-			for _, text := range r.files {
-				if strings.Contains(text, "put here") {
-					return true
-				}
-			}
-			return false
-		}
+		return strings.Contains(fmt.Sprint(r.files), "put here")
 	case "gone", "forgotten", "edited", "written", "restored", "wiped":
-		r.shows = gone
+		return !r.hasLine(t.path, t.line())
 	}
-	switch how {
-	case "load": // a session start reads long-term memory in private only
-		r.adjust = func(a *testCaller, rule outcome) outcome {
-			if t.is(memory.Longterm) && !a.private {
-				return hidden
-			}
-			return rule
-		}
-	case "file": // for the other text in the file
-		r.adjust = func(a *testCaller, _ outcome) outcome {
-			if a.canRead(t.owner, false) {
-				return allowed
-			}
-			return hidden
-		}
-	case "remembered": // whether or not the entry is readable
-		only(true, hidden, allowed)
-	case "cited": // a public summary must cite public entries only
-		only(t.private, allowed, "invalid")
-	case "ticked", "shared":
-		r.adjust = t.shared(forbidden, false)
-	case "listed", "forgotten":
-		r.adjust = t.shared(hidden, false)
-	case "edited", "written":
-		r.adjust = t.shared(forbidden, true)
-	case "restored":
-		reaches := r.reaches
-		r.adjust = func(a *testCaller, rule outcome) outcome {
-			if rule == hidden && !reaches && a.canRead(t.owner, t.private) {
-				return "invalid"
-			}
-			return rule
-		}
-	case "wiped": // the owner's memory is the root
-		r.adjust = func(a *testCaller, rule outcome) outcome {
-			if a.subject == "owner" && a.private {
-				return "invalid"
-			}
-			return rule
-		}
+	return true
+}
+
+// adjust adjusts the outcome that the rule gives for a request about the entry.
+func (t *target) adjust(how string, reaches bool, a *testCaller, rule outcome) outcome {
+	is := func(names ...string) bool { return slices.Contains(names, how) }
+	shared := t.owner == "" && a.private && a.subject != "" && a.subject != "owner" // only the owner may change it
+	switch {
+	case is("load") && t.is(memory.Longterm) && !a.private: // a session start reads long-term memory in private only
+		return hidden
+	case is("file") && a.canRead(t.owner, false): // for the other text in the file
+		return allowed
+	case is("file"), shared && is("listed", "forgotten") && rule == allowed:
+		return hidden
+	case is("remembered") && rule == hidden: // whether or not the entry is readable
+		return allowed
+	case shared && is("ticked", "shared") && rule == allowed, shared && is("edited", "written"): // the file is readable
+		return forbidden
+	case is("cited") && t.private && rule == allowed, // a public summary must cite public entries only
+		is("restored") && rule == hidden && !reaches && a.canRead(t.owner, t.private),
+		is("wiped") && a.subject == "owner" && a.private: // the owner's memory is the root
+		return "invalid"
 	}
-	switch how {
+	return rule
+}
+
+// complete sets what follows from a request.
+func (t *target) complete(r *testRequest) {
+	switch r.how {
+	case "free", "freeroot", "root":
+		r.free, r.fullRoot = r.how != "root", r.how != "free"
 	case "page":
 		r.free = true
 		r.next = func(answer string) fields { return nextPage(r.request, answer, 2) }
@@ -309,17 +272,6 @@ func (t *target) complete(r *testRequest, how string) {
 			}
 			return fields{"path": t.path, "text": strings.ReplaceAll(known.Text, t.proof(), "other"), "hash": known.Hash}
 		}
-	}
-}
-
-// shared adjusts the outcome of a change of text that all subjects share, which
-// only the owner may change. The file is readable even if the entry is not.
-func (t *target) shared(is outcome, ofFile bool) func(*testCaller, outcome) outcome {
-	return func(a *testCaller, rule outcome) outcome {
-		if t.owner == "" && a.private && a.subject != "" && a.subject != "owner" && (ofFile || rule == allowed) {
-			return is
-		}
-		return rule
 	}
 }
 

@@ -66,9 +66,6 @@ func applyHunks(text string, hunks []api.DiffHunk) (string, error) {
 		if is > 0 {
 			to--
 		}
-		if from < at {
-			return "", fmt.Errorf("%s begins before line %d", head, at+1)
-		}
 		out, at = append(out, old[at:from]...), from
 		if len(out) != to {
 			return "", fmt.Errorf("%s begins at line %d", head, len(out)+1)

@@ -323,10 +323,7 @@ func newComparison(t *testing.T, leaves []*testFile, a testCaller) *comparison {
 func (x *comparison) runTarget(op *api.Operation, how requestPlan, entry *target) (got []outcome) {
 	x.Helper()
 	for _, ask := range how.requests(entry) {
-		want := how.rule.requiredOutcome(&x.testCaller, entry, ask.reaches)
-		if ask.adjust != nil {
-			want = ask.adjust(&x.testCaller, want)
-		}
+		want := entry.adjust(ask.how, ask.reaches, &x.testCaller, how.rule.requiredOutcome(&x.testCaller, entry, ask.reaches))
 		how := how
 		how.fullRoot = how.fullRoot || ask.fullRoot && x.subject == "owner" && x.private
 		result := x.compareRequest(op, how, ask)
@@ -336,7 +333,7 @@ func (x *comparison) runTarget(op *api.Operation, how requestPlan, entry *target
 		is := allowed
 		switch {
 		case result.failure == nil:
-			if ask.shows != nil && !ask.shows(&result) {
+			if !entry.shows(ask.how, &result) {
 				is = hidden
 			}
 		case result.failure.Code == api.NotFound:
