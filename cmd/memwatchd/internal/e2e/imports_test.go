@@ -185,7 +185,7 @@ func TestClientDependencies(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"github.com/adrg/xdg", "github.com/adrg/xdg/internal/pathutil", "github.com/adrg/xdg/internal/userdirs",
-		module + "/api", module + "/ipc/client",
+		module + "/api", module + "/internal/peer", module + "/ipc/client", "golang.org/x/sys/unix",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ipc/client depends on other packages (-want +got):\n%s", diff)
