@@ -322,10 +322,7 @@ func (a *response) sendError(err error) {
 	}
 	e, _ := secrets.RedactValue(api.AsError(err))
 	a.code = string(e.Code)
-	body, err := api.EncodeJSON(api.Failure{Error: e})
-	if err != nil {
-		return
-	}
+	body, _ := api.EncodeJSON(api.Failure{Error: e}) // texts can be encoded
 	a.send(e.Code.Status(), "application/json", body)
 }
 

@@ -214,10 +214,7 @@ func (v *trackedConn) Close() error {
 func sendRefusal(c net.Conn, e *api.Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
-	body, err := api.EncodeJSON(api.Failure{Error: e})
-	if err != nil {
-		return
-	}
+	body, _ := api.EncodeJSON(api.Failure{Error: e}) // texts can be encoded
 	response := http.Response{StatusCode: e.Code.Status(), ProtoMajor: 1, ProtoMinor: 1, Close: true, ContentLength: int64(len(body)),
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
 	if response.Write(c) != nil {

@@ -94,12 +94,9 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 // answerInvalid answers an invalid line. The answer has a null id because the
 // id of the message is unknown.
 func (l *lineFilter) answerInvalid(problem *jsonrpc.Error) error {
-	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
-	if err != nil {
-		return err
-	}
+	answer, _ := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem}) // it has texts only
 	l.addPending(true)
-	_, err = l.Write(answer)
+	_, err := l.Write(answer)
 	return err
 }
 

@@ -43,10 +43,7 @@ func noResource(uri string) error {
 	if len(uri) > api.MaxName {
 		uri = api.ShortenEcho(uri)
 	}
-	data, err := json.Marshal(map[string]string{"uri": uri})
-	if err != nil {
-		return err
-	}
+	data, _ := json.Marshal(map[string]string{"uri": uri}) // texts can be encoded
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
 }
 

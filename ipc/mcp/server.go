@@ -196,10 +196,7 @@ func (s *server) offeredTools(ctx context.Context,
 // whose results have no field for errors.
 func rpcError(err error) error {
 	e := errorOf(err)
-	data, err := api.EncodeJSON(api.Failure{Error: e})
-	if err != nil {
-		return err
-	}
+	data, _ := api.EncodeJSON(api.Failure{Error: e}) // texts can be encoded
 	data = memory.EscapeJSON(data, true)
 	code := int64(jsonrpc.CodeInternalError)
 	if e.Code == api.Invalid {

@@ -443,15 +443,6 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 	return a.out.flush()
 }
 
-// printSum prints an answer that combines those to several requests.
-func (a *invocation) printSum(answer any) error {
-	raw, err := api.EncodeJSON(answer)
-	if err != nil {
-		return err
-	}
-	return a.printResponse(raw)
-}
-
 // requestAnswer sends a request and returns the answer, which has the type A, also as
 // received.
 func requestAnswer[A any](ctx context.Context, a *invocation, req *api.Request) (*A, json.RawMessage, error) {

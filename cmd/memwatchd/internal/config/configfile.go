@@ -114,10 +114,7 @@ func FindName(flags Flags, environ []string) (string, error) {
 // NameOf returns the name of the configuration file of a memory directory, or ""
 // if no file in the user's configuration directory names it.
 func NameOf(dir string) string {
-	files, err := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml"))
-	if err != nil {
-		return "" // the path of the configuration directory is not a pattern
-	}
+	files, _ := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml")) // fails if the path is a pattern
 	for _, file := range files {
 		var c struct{ Memory struct{ Dir string } }
 		text, err := os.ReadFile(file)

@@ -50,10 +50,8 @@ type BarWriter struct{ io.Writer }
 
 // Write clears the progress bar, then writes p.
 func (w BarWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, clearLine); err != nil {
-		return 0, err
-	}
-	return w.Writer.Write(p)
+	_, err := io.WriteString(w.Writer, clearLine+string(p))
+	return len(p), err
 }
 
 // Clear is the sequence that clears a terminal.
