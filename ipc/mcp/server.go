@@ -36,7 +36,7 @@ type server struct {
 }
 
 // buildServer creates the server from the fields.
-func (s *server) buildServer() *server {
+func (s *server) buildServer() {
 	options := &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
@@ -53,7 +53,6 @@ func (s *server) buildServer() *server {
 		MIMEType: markdown, URITemplate: ResourceTemplate,
 	}, s.readResource)
 	s.AddReceivingMiddleware(s.wrapMethods)
-	return s
 }
 
 func (t *Tool) protocolTool() *mcp.Tool {
