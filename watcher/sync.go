@@ -105,6 +105,7 @@ func (r *syncRound) end(err error) {
 // runSyncs runs the rounds one after the other, each until its barrier is sent.
 func (w *Watcher) runSyncs(ctx context.Context) {
 	w.removeCookies()
+	defer w.removeCookies()
 	for {
 		select {
 		case <-w.syncs.wake:
@@ -152,19 +153,19 @@ func (w *Watcher) catchUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// waitCookie creates an entry in the cookie directory and waits for its event. All
-// earlier events have arrived by then. It reports whether the event arrived.
+// waitCookie gives the entry in the cookie directory a new name and waits for its event.
+// All earlier events have arrived by then. It reports whether the event arrived.
 func (w *Watcher) waitCookie(ctx context.Context) bool {
 	name, arrived := w.syncs.newCookie()
 	defer w.syncs.completeCookie(name)
-	path := filepath.Join(w.CookieDir, name)
-	// A dangling symbolic link takes one call each to create and remove, and
-	// needs no content blocks, so it works on a full disk.
-	if err := os.Symlink("cookie", path); err != nil {
+	last := w.cookie
+	w.cookie = filepath.Join(w.CookieDir, name)
+	// To rename an entry is faster than to create and remove one. A dangling symbolic
+	// link needs no content blocks, so it works on a full disk.
+	if os.Rename(last, w.cookie) != nil && os.Symlink("cookie", w.cookie) != nil {
 		w.watches.disableCookies()
 		return false
 	}
-	defer os.Remove(path)
 	select {
 	case <-arrived:
 		return true
@@ -206,7 +207,7 @@ func (s *syncs) completeAllCookies() {
 	clear(s.cookies)
 }
 
-// removeCookies removes the cookies left by a killed process.
+// removeCookies removes the cookies of this process, or those left by a killed one.
 func (w *Watcher) removeCookies() {
 	entries, _ := os.ReadDir(w.CookieDir) // a later cookie reports the error
 	for _, e := range entries {

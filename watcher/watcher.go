@@ -101,7 +101,7 @@ type Watcher struct {
 	Poll          time.Duration // interval of checks of the root and of directories that cannot be watched
 
 	// CookieDir is a directory outside the root in which Sync creates and
-	// removes entries, to learn that every earlier event has arrived. If
+	// renames an entry, to learn that every earlier event has arrived. If
 	// CookieDir is empty or unusable, Sync compares every file instead.
 	CookieDir string
 
@@ -119,6 +119,7 @@ type Watcher struct {
 	hold        hold
 	sinkFailure sinkFailure // used only by deliver
 	syncs       syncs
+	cookie      string // path of the last cookie; used only by runSyncs
 
 	hints      chan []hint   // to the debouncer
 	inject     chan []hint   // to the debouncer, after all events that have arrived
