@@ -42,20 +42,13 @@ func (c *copies) remove(path string) {
 // withCopies returns the paths and those of the copies of these files. The other
 // copies of a changed copy count, too.
 func (c *copies) withCopies(paths []string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.of) == 0 {
-		return paths
-	}
-	named, changed := map[string]bool{}, map[string]bool{}
+	files, all := c.byFile(), slices.Clone(paths)
 	for _, path := range paths {
 		of, _ := memory.CopyOf(path)
-		named[path], changed[of] = true, true
-	}
-	all := slices.Clone(paths)
-	for path, of := range c.of {
-		if changed[of] && !named[path] {
-			all = append(all, path)
+		for _, copied := range files[of] {
+			if !slices.Contains(all, copied) {
+				all = append(all, copied)
+			}
 		}
 	}
 	return all
@@ -69,7 +62,10 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 		original = p.parseFile(now)
 	}
 	var before []*memory.Document
-	for _, path := range p.copies.before(of, file.Path) {
+	for _, path := range p.copies.byFile()[of] {
+		if path >= file.Path {
+			break
+		}
 		if now, err := p.files.Read(path); err == nil {
 			before = append(before, p.layout.ParseCopy(path, now.Data, memory.Meta{Unstable: now.Unstable}, original))
 		}
@@ -78,30 +74,15 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 		before...)
 }
 
-// before returns the paths of the copies of a file before one of them, sorted.
-func (c *copies) before(of, path string) []string {
-	return slices.DeleteFunc(c.paths(), func(other string) bool {
-		original, _ := memory.CopyOf(other)
-		return original != of || other >= path
-	})
-}
-
-// paths returns the paths of all copies, sorted.
-func (c *copies) paths() []string {
+// byFile returns the paths of the copies of each file, sorted.
+func (c *copies) byFile() map[string][]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.of))
-}
-
-// countByFile returns the number of copies of each file that has any.
-func (c *copies) countByFile() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	count := map[string]int{}
-	for _, of := range c.of {
-		count[of]++
+	files := map[string][]string{}
+	for _, path := range slices.Sorted(maps.Keys(c.of)) {
+		files[c.of[path]] = append(files[c.of[path]], path)
 	}
-	return count
+	return files
 }
 
 // mergePause is the delay between two attempts to merge conflict copies.
@@ -152,9 +133,11 @@ func (d *daemon) mergeCopies(ctx context.Context) error {
 	}
 }
 
-// countCopies returns the number of copies of each file, with those merged lately.
-func (m *copyMerger) countCopies() map[string]int {
-	count := m.d.pipeline.copies.countByFile()
+// mergeKnown merges the present copies once. It leaves out those that only a person can
+// merge until they or their files change.
+func (m *copyMerger) mergeKnown(ctx context.Context) {
+	d := m.d
+	files, count := d.pipeline.copies.byFile(), map[string]int{} // with those merged lately
 	for path, at := range m.merged {
 		if time.Since(at) > mergedCopyTime {
 			delete(m.merged, path)
@@ -163,46 +146,45 @@ func (m *copyMerger) countCopies() map[string]int {
 		of, _ := memory.CopyOf(path)
 		count[of]++
 	}
-	return count
-}
-
-// mergeKnown merges the present copies once. It leaves out those that only a person can
-// merge until they or their files change.
-func (m *copyMerger) mergeKnown(ctx context.Context) {
-	d := m.d
-	paths, count := d.pipeline.copies.paths(), m.countCopies()
-	for _, path := range paths {
-		// An earlier version is not one of another machine, and a root is not changed.
-		if strings.HasSuffix(path, ".orig") || d.pipeline.layout.InRoot(path) {
-			continue
-		}
-		of, _ := memory.CopyOf(path)
-		if m.since[path].IsZero() {
-			m.since[path] = time.Now()
-		}
-		var stamps [2]memory.Stamp
-		stamps[0], _ = d.vault.Catalogue.Lookup(path)
-		stamps[1], _ = d.vault.Catalogue.Lookup(of)
-		if stamps == m.tried[path] && count[of] < crowded {
-			continue
-		}
-		urgent := count[of] >= hurried || time.Since(m.since[path]) > 2*d.config.Tuning.Quiet
-		_, err := m.merger.MergeAdditions(ctx, path, urgent, count[of] >= crowded)
-		switch {
-		case err == nil:
-			d.logger.Info("conflict copy merged", "path", path)
-			delete(m.since, path)
-			m.merged[path] = time.Now()
-		case errors.Is(err, memory.ErrWhole):
-			m.tried[path] = stamps
-		case !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
-			d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
-		}
-	}
 	for path := range m.since {
-		if !slices.Contains(paths, path) {
+		of, _ := memory.CopyOf(path)
+		if !slices.Contains(files[of], path) {
 			delete(m.since, path)
 			delete(m.tried, path)
 		}
+	}
+	for of, paths := range files {
+		for _, path := range paths {
+			// An earlier version is not one of another machine, and a root is not changed.
+			if !strings.HasSuffix(path, ".orig") && !d.pipeline.layout.InRoot(path) {
+				m.mergeCopy(ctx, path, of, len(paths)+count[of])
+			}
+		}
+	}
+}
+
+// mergeCopy merges a copy of a file, of which there are a number of copies.
+func (m *copyMerger) mergeCopy(ctx context.Context, path, of string, count int) {
+	d := m.d
+	if m.since[path].IsZero() {
+		m.since[path] = time.Now()
+	}
+	var stamps [2]memory.Stamp
+	stamps[0], _ = d.vault.Catalogue.Lookup(path)
+	stamps[1], _ = d.vault.Catalogue.Lookup(of)
+	if stamps == m.tried[path] && count < crowded {
+		return
+	}
+	urgent := count >= hurried || time.Since(m.since[path]) > 2*d.config.Tuning.Quiet
+	_, err := m.merger.MergeAdditions(ctx, path, urgent, count >= crowded)
+	switch {
+	case err == nil:
+		d.logger.Info("conflict copy merged", "path", path)
+		delete(m.since, path)
+		m.merged[path] = time.Now()
+	case errors.Is(err, memory.ErrWhole):
+		m.tried[path] = stamps
+	case !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
+		d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
 	}
 }

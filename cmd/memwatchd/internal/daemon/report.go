@@ -144,10 +144,10 @@ func (d *daemon) listProblems() []api.FileProblem {
 	}
 	d.listRootProblems(add)
 	d.pipeline.overwritten.problems(add)
-	for of, n := range d.pipeline.copies.countByFile() {
-		if n >= memory.ManyCopies {
+	for of, paths := range d.pipeline.copies.byFile() {
+		if len(paths) >= memory.ManyCopies {
 			add(of, "conflict_copies", fmt.Sprintf("%d conflict copies; Syncthing keeps 10 by default and deletes the oldest; "+
-				"run `memwatchd conflicts merge`", n))
+				"run `memwatchd conflicts merge`", len(paths)))
 		}
 	}
 	if d.writer != nil {
