@@ -154,19 +154,9 @@ func entryOf(c Call, doc *memory.Document, id string) *memory.Entry {
 
 // candidateHint names the first of several entries that match an id.
 func candidateHint(refs []index.Ref) string {
-	var names []string
-	for _, ref := range refs {
-		names = append(names, ref.Path+"#"+ref.ID)
-	}
-	return "get one of " + joinFirst(names)
-}
-
-func joinFirst(names []string) string {
 	const most = 10
-	if len(names) > most {
-		names = append(names[:most], "…")
-	}
-	return strings.Join(names, ", ")
+	names := convertEach(refs[:min(len(refs), most)], func(ref index.Ref) string { return ref.Path + "#" + ref.ID })
+	return "get one of " + strings.Join(names, ", ") + api.TextIf(len(refs) > most, ", …")
 }
 
 // cutID splits path#id into the path, which may contain #, and the id of the

@@ -160,9 +160,7 @@ func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, cr
 	record = &memory.Imported{Program: source, ID: in.ID, Title: mask(cutLine(in.Title, maxTopic)),
 		Untitled: slices.Contains(untitled, source), Created: in.Created, Updated: in.Updated,
 		Entries: source == entrySource, Place: in.Path, Front: mask(in.Front), Summary: in.Summary, Origin: in.Origin}
-	for _, tag := range in.Tags[:min(len(in.Tags), api.MaxValues)] {
-		record.Tags = append(record.Tags, mask(tag))
-	}
+	record.Tags = convertEach(in.Tags[:min(len(in.Tags), api.MaxValues)], mask)
 	for i, p := range in.Parts {
 		part := memory.ImportedPart{Text: mask(p.Text), Levels: p.Levels, Attributes: map[string]string{}}
 		if p.Author != "" {

@@ -28,7 +28,7 @@ func (m readOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*a
 	if m.Disabled || len(found) == 0 {
 		return nil, notFound("item", r.Namespace+"/"+key)
 	}
-	item, state := found[0].show(m.Location, c), m.indexState(c)
+	item, state := itemOf(m.Location, c, found[0].doc, found[0].entry), m.indexState(c)
 	defer m.recordUse(item.Path + "#" + item.ID)
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
@@ -55,7 +55,7 @@ func (m readOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (
 		answer.Next = found[r.Limit-1].name.cursor()
 	}
 	for _, f := range found {
-		answer.Items = append(answer.Items, f.show(m.Location, c))
+		answer.Items = append(answer.Items, itemOf(m.Location, c, f.doc, f.entry))
 	}
 	return answer, nil
 }
@@ -218,10 +218,6 @@ func (f *foundItem) compare(o *foundItem) int {
 	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)),
 		o.time.Compare(f.time),
 		cmp.Compare(f.rank, o.rank), cmp.Compare(o.entry.Line, f.entry.Line))
-}
-
-func (f *foundItem) show(loc *time.Location, c Call) *api.Item {
-	return itemOf(loc, c, f.doc, f.entry)
 }
 
 // itemOf converts an entry into an item.

@@ -374,10 +374,7 @@ func (m writeOps) itemByID(c Call, id string) (*foundItem, error) {
 	case 1:
 		return found[0], nil
 	}
-	var names []string
-	for _, f := range found {
-		names = append(names, f.doc.Place.Path+"#"+bare)
-	}
+	names := convertEach(found, func(f *foundItem) string { return f.doc.Place.Path + "#" + bare })
 	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).
 		WithHint("use one of %s", strings.Join(names, ", "))
 }

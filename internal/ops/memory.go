@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -306,11 +307,8 @@ func (m readOps) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq
 }
 
 // listFiles returns the files that [readOps.readableFiles] yields.
-func (m readOps) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*memory.Document) {
-	for doc := range m.readableFiles(c, keep) {
-		docs = append(docs, doc)
-	}
-	return docs
+func (m readOps) listFiles(c Call, keep func(*index.FileInfo) bool) []*memory.Document {
+	return slices.Collect(m.readableFiles(c, keep))
 }
 
 // parsePeriod returns the first and the last moment of a period that a caller

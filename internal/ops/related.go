@@ -42,7 +42,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			})
 		}
 		if len(answer.To) < r.Limit {
-			evidence, err := m.evidenceLinks(ctx, c, e, e.Line)
+			evidence, err := m.evidenceLinks(ctx, c, e)
 			if err != nil {
 				return nil, err
 			}
@@ -153,10 +153,10 @@ func (m readOps) archivedEntry(ctx context.Context, c Call, name, id string) (*m
 
 // evidenceLinks returns the evidence of an entry as links. Each resolves to the
 // file that contains the evidence now, if the caller can read it.
-func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry, line int) ([]api.LinkTo, error) {
+func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry) ([]api.LinkTo, error) {
 	var links []api.LinkTo
 	for _, piece := range e.Evidence {
-		l := api.LinkTo{Line: line, Text: "evidence", Target: piece, Untrusted: e.Author().Untrusted(c.View)}
+		l := api.LinkTo{Line: e.Line, Text: "evidence", Target: piece, Untrusted: e.Author().Untrusted(c.View)}
 		_, id, isEntry := cutID(piece)
 		switch {
 		case strings.Contains(piece, "://"):

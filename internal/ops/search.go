@@ -232,9 +232,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Why: h.Why,
 	}
 	out.Text, out.Truncated = index.FirstRunes(e.Text, maxHitText)
-	for _, ref := range h.AlsoAt {
-		out.AlsoAt = append(out.AlsoAt, placeOf(ref))
-	}
+	out.AlsoAt = convertEach(h.AlsoAt, placeOf)
 	if h.Successor != nil {
 		place := placeOf(*h.Successor)
 		out.SupersededBy = &place

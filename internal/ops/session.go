@@ -448,10 +448,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, befo
 
 // tickedPlaces returns the places of boxes that the caller may read.
 func (m writeOps) tickedPlaces(c Call, boxes []todosync.Copy) []api.TodoPlace {
-	places, paths := []api.TodoPlace{}, []string{}
-	for _, b := range boxes {
-		paths = append(paths, b.Path)
-	}
+	places, paths := []api.TodoPlace{}, convertEach(boxes, func(b todosync.Copy) string { return b.Path })
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
 		doc, err := m.loadFile(c, path)
@@ -531,8 +528,5 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 	if err := checkText("tags", given...); err != nil {
 		return nil, err
 	}
-	for _, tag := range given {
-		tags = append(tags, memory.OneLine(tag))
-	}
-	return tags, nil
+	return convertEach(given, memory.OneLine), nil
 }

@@ -515,11 +515,8 @@ func taskRules(c Call) *todosync.Rules {
 // groupTasks groups copies by task, newest first.
 func groupTasks(c Call, copies []taskCopy) [][]taskCopy {
 	slices.SortStableFunc(copies, taskCopy.compare)
-	var groups [][]taskCopy
-	for _, members := range taskRules(c).Group(boxesOf(copies)) {
-		groups = append(groups, pick(copies, members))
-	}
-	return groups
+	groups := taskRules(c).Group(boxesOf(copies))
+	return convertEach(groups, func(members []int) []taskCopy { return pick(copies, members) })
 }
 
 func boxesOf(copies []taskCopy) []todosync.Copy {

@@ -204,11 +204,7 @@ func (m adminOps) repair(ctx context.Context, found *api.CheckAnswer) (repaired,
 			group = cmp.Or(group, written.ID)
 		}
 	}
-	var paths []string
-	for _, d := range found.Differing {
-		paths = append(paths, d.Path)
-	}
-	if len(paths) > 0 {
+	if paths := convertEach(found.Differing, func(d api.Skipped) string { return d.Path }); len(paths) > 0 {
 		err := m.Indexer.Reindex(ctx, paths)
 		for _, d := range found.Differing {
 			record(d.Path, "reindexed: the file "+d.Reason, err)
