@@ -45,13 +45,9 @@ type Disk interface {
 	Read(path string) (vault.File, error)
 }
 
-// A Writer changes files.
+// A Writer changes files. Move is atomic and never overwrites another file.
 type Writer interface {
 	Write(context.Context, vault.Change) (vault.Written, error)
-}
-
-// A Mover moves files atomically and never overwrites another file.
-type Mover interface {
 	Move(ctx context.Context, from, to string, c vault.Change) (vault.Written, error)
 }
 
@@ -60,7 +56,6 @@ type Root struct {
 	Files    Files
 	Disk     Disk
 	Writer   Writer
-	Mover    Mover
 	Parse    func(vault.File) *memory.Document
 	Layout   *memory.Layout
 	Paths    func() []string                             // returns the paths of all memory files, in any order

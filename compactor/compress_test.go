@@ -21,7 +21,7 @@ import (
 // newCompress returns a Compress for the files of a tree before 2026-02-03.
 func newCompress(tr *tree) *Compress {
 	return &Compress{Root: Root{
-		Files: tr, Disk: tr, Writer: tr, Mover: tr, Parse: tr.parse, Paths: tr.paths, Layout: tr.layout,
+		Files: tr, Disk: tr, Writer: tr, Parse: tr.parse, Paths: tr.paths, Layout: tr.layout,
 		Now: func() time.Time { return time.Date(2026, 2, 5, 3, 0, 0, 0, time.UTC) },
 	}}
 }

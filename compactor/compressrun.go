@@ -87,7 +87,7 @@ func (c *Compress) processFile(ctx context.Context, f *Compressed, asked bool, g
 			return err
 		}
 	}
-	moved, err := c.Mover.Move(ctx, f.From, f.To, change(f.From, "archived in "+f.To, func(old *vault.File) ([]byte, error) {
+	moved, err := c.Writer.Move(ctx, f.From, f.To, change(f.From, "archived in "+f.To, func(old *vault.File) ([]byte, error) {
 		return f.source, f.check(old)
 	}))
 	*group = cmp.Or(*group, moved.ID)

@@ -42,7 +42,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	u := &maintenance{semaphore: semaphore.NewWeighted(1), host: &compactor.Host{
 		Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock.Now}}
 	root := compactor.Root{
-		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parseFile, Layout: p.layout,
+		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parseFile, Layout: p.layout,
 		Paths: d.listPaths,
 		Claim: u.host.Claim, Location: c.Location, Now: clock.Now,
 	}
