@@ -211,18 +211,12 @@ func (w *passAttempt) setAttributes(e *Entry, attrs []Attribute) {
 	}
 }
 
-// addComment returns the edit that gives an entry without a comment its comment.
+// addComment returns the edit that gives an entry without a comment its comment, on a line
+// of its own below the entry if its first block has no text that a comment could follow.
 func (d *Document) addComment(e *Entry, comment string) Edit {
 	if e.lead > 0 {
 		return Edit{Span{e.lead, e.lead}, []byte(" " + comment)}
 	}
-	return d.commentBelow(e, comment)
-}
-
-// commentBelow returns the edit that puts a comment on a line of its own below
-// an entry. It is for entries whose first block has no text that a comment
-// could follow.
-func (d *Document) commentBelow(e *Entry, comment string) Edit {
 	indent := ""
 	if e.Block == Item {
 		line := d.line(e.Line)
@@ -414,15 +408,10 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 		return err
 	}
 	if inserted := &one.Entries[0]; inserted.Comment.End == 0 && e.Comment.End > 0 {
-		comment := string(d.comment(e))
-		text := string(one.Source)
-		if at := inserted.lead; at > 0 {
-			text = text[:at] + " " + comment + text[at:]
-		} else {
-			edit := one.commentBelow(inserted, comment)
-			text = text[:edit.Span.Start] + string(edit.New) + text[edit.Span.End:]
+		text, err := Splice(one.Source, []Edit{one.addComment(inserted, string(d.comment(e)))})
+		if err == nil {
+			one, err = w.parseSingle(string(text))
 		}
-		one, err = w.parseSingle(text)
 		if err != nil {
 			return err
 		}

@@ -136,51 +136,39 @@ func (r *Revision) RemoveLines(entry int, ranges [][2]int) {
 	for i := len(gone) - 2; i > 0 && gone[len(gone)-1] && (gone[i] || d.blankLine(e.Line+i)); i-- {
 		gone[i] = true
 	}
-	var left []string
-	last := 0 // of left, with text
 	for i := range gone {
-		if text := d.line(e.Line + i); !gone[i] {
-			left = append(left, text)
-			if !remarksRE().MatchString(strings.TrimSpace(text[len(quoteRE().FindString(text)):])) {
-				last, c.lastLine = len(left)-1, e.Line+i
-			}
+		if text := d.line(e.Line + i); !gone[i] && !remarksRE().MatchString(strings.TrimSpace(text[len(quoteRE().FindString(text)):])) {
+			c.lastLine = e.Line + i
 		}
 	}
 	c.remove, c.cut = c.lastLine == 0, gone
-	if c.remove {
-		return
-	}
-	commented := e.Comment.End > 0 && gone[d.lines.at(e.Comment.Start)-e.Line]
-	if commented && (e.Block == Paragraph || e.Block == Quote) { // elsewhere it belongs to the removed part
-		c.comment = " " + string(d.comment(e))
-		left[last] += c.comment
-	}
-	c.left = strings.Join(left, "\n")
 }
 
 // cutFromEntry adds the edits that remove lines from an entry.
 func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
+	d, e := w.d, &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
-		return fmt.Errorf("line %d: an entry that loses lines cannot have other changes", w.d.Entries[i].Line)
+		return fmt.Errorf("line %d: an entry that loses lines cannot have other changes", e.Line)
 	}
-	one, err := w.parseSingle(c.left)
-	if err != nil {
-		return err
-	}
-	w.replacements[i] = one
+	var edits []Edit
 	for k, gone := range c.cut {
 		if gone {
-			s := w.d.lines.span(w.d.Entries[i].Line+k, w.d.Entries[i].Line+k)
-			s.Start = max(s.Start, bomLen(w.d.Source))
-			w.editList = append(w.editList, Edit{s, nil})
+			s := d.lines.span(e.Line+k, e.Line+k)
+			edits = append(edits, Edit{Span{max(s.Start, bomLen(d.Source)), s.End}, nil})
 		}
 	}
-	if c.comment != "" {
-		s := w.d.lines.span(c.lastLine, c.lastLine)
-		at := s.Start + len(trimEnding(w.d.Source[s.Start:s.End]))
-		w.editList = append(w.editList, Edit{Span{at, at}, []byte(c.comment)})
+	commented := e.Comment.End > 0 && c.cut[d.lines.at(e.Comment.Start)-e.Line]
+	if commented && (e.Block == Paragraph || e.Block == Quote) { // elsewhere it belongs to the removed part
+		s := d.lines.span(c.lastLine, c.lastLine)
+		at := s.Start + len(trimEnding(d.Source[s.Start:s.End]))
+		edits = append(edits, Edit{Span{at, at}, []byte(" " + string(d.comment(e)))})
 	}
-	return nil
+	left, err := Splice(d.Source[:e.Span.End], edits)
+	if err == nil {
+		w.replacements[i], err = w.parseSingle(string(left[max(e.Span.Start, bomLen(d.Source)):]))
+	}
+	w.editList = append(w.editList, edits...)
+	return err
 }
 
 // commentRE matches a comment at any position; the empty comment has two shorter

@@ -39,9 +39,7 @@ type entryChange struct {
 	remove     bool
 	replace    string // new text; empty for none
 	cut        []bool // by line of the entry: whether it is removed
-	left       string // text that remains then
 	lastLine   int    // last line with text that remains
-	comment    string // comment of the entry to add to this line
 	tasks      map[int]TaskState
 	attributes []Attribute
 }
