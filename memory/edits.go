@@ -263,62 +263,60 @@ func (w *passAttempt) parseSingle(text string) (*Document, error) {
 
 // insertTexts finds the insertion points of the texts and adds their edits.
 func (w *passAttempt) insertTexts() error {
+	d := w.d
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := insertionPoint{line: w.d.bodyLine() - 1, beside: i, gap: w.d.headingGap()}
+		s := insertionPoint{line: d.bodyLine() - 1, beside: i}
 		if i >= 0 {
 			if c := w.entries[i]; c != nil && c.remove {
 				return fmt.Errorf("cannot insert below a removed entry; replace the entry")
 			}
-			e := &w.d.Entries[i]
+			e := &d.Entries[i]
 			s.line, s.path, s.heading = e.EndLine, e.Sections, e.Block == EmptyHeading
 		}
-		var err error
-		s.texts, err = w.each(w.below[i])
-		if err != nil {
+		if err := w.insert(w.below[i], func(bool) (insertionPoint, error) { return s, nil }); err != nil {
 			return err
 		}
-		w.addInsertion(s)
 	}
 	for _, section := range w.sections {
-		texts, err := w.each(section.texts)
+		err := w.insert(section.texts, func(shown bool) (s insertionPoint, err error) {
+			switch {
+			case section.atEnd:
+				s, err = d.newSection(section.path, shown)
+			case section.verbatim && len(section.path) == 0:
+				s = d.endOfTop()
+			default:
+				s, err = d.endOf(section.path, shown)
+			}
+			s.verbatim = section.verbatim
+			return s, err
+		})
 		if err != nil {
 			return err
 		}
-		d := w.d
-		shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
-		var s insertionPoint
-		switch {
-		case section.atEnd:
-			s, err = d.newSection(section.path, shown)
-		case section.verbatim && len(section.path) == 0:
-			s = d.endOfTop()
-		default:
-			s, err = d.endOf(section.path, shown)
-		}
-		if err != nil {
-			return err
-		}
-		s.texts, s.gap, s.verbatim = texts, d.headingGap(), section.verbatim
-		w.addInsertion(s)
 	}
 	return nil
 }
 
-// each parses texts, each alone.
-func (w *passAttempt) each(texts []string) (list []*Document, err error) {
+// insert adds the edit that inserts texts, each parsed alone, at the insertion point that find
+// returns. Shown reports whether one of them would be public.
+func (w *passAttempt) insert(texts []string, find func(shown bool) (insertionPoint, error)) error {
+	var list []*Document
+	shown := false
 	for _, text := range texts {
 		one, err := w.parseSingle(text)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, one)
+		list, shown = append(list, one), shown || w.d.wouldBePublic(&one.Entries[0])
 	}
-	return list, nil
-}
-
-func (w *passAttempt) addInsertion(s insertionPoint) {
+	s, err := find(shown)
+	if err != nil {
+		return err
+	}
+	s.texts, s.gap = list, w.d.headingGap()
 	w.insertPoints = append(w.insertPoints, s)
 	w.editList = append(w.editList, w.insertionEdit(&s))
+	return nil
 }
 
 // insertionEdit returns the edit for an insertion point. It adds as many blank
