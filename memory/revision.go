@@ -386,11 +386,10 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	case d.Unsound:
 		return nil, fmt.Errorf("%w until this problem is fixed: %s", ErrUnwritable, d.WhyUnsound())
 	}
-	pairs := diff.Align(shown.Lines, lines)
-	if err := d.checkMaskedLines(shown.Lines, lines, pairs); err != nil {
+	source, err := d.replaceLines(shown.Lines, lines)
+	if err != nil {
 		return nil, err
 	}
-	source := d.joinLines(d.alignLines(lines, pairs))
 	next := parse(source)
 	switch {
 	case next == nil:
@@ -402,39 +401,41 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	return source, next.CheckReadable(v, text)
 }
 
-// alignLines returns lines with their endings: those of the document where pairs has the
-// index of an equal line.
-func (d *Document) alignLines(lines []string, pairs []int) (out [][]byte) {
-	insert := func(to, at int) {
-		for _, text := range lines[len(out):to] {
-			out = append(out, append([]byte(text), d.lineEnding(max(at, 1))...))
-		}
+// replaceLines replaces the lines in which a new text differs from the shown one. Every line
+// gets an ending, except the last one if the file does not end with one.
+//
+// Several lines may look the same but have different text under their masks, so either all of
+// them must stay or none.
+func (d *Document) replaceLines(shown, lines []string) ([]byte, error) {
+	source, n := d.Source, d.lines.count()
+	unended := n > 0 && !d.hasEnding(n)
+	if unended {
+		source = slices.Concat(source, d.lineEnding(n))
 	}
-	for k, j := range pairs {
-		if j >= 0 {
-			insert(j, k+1)
-			s := d.lines.span(k+1, k+1)
-			line := d.Source[s.Start:s.End]
-			if k == 0 {
-				line = bytes.TrimPrefix(line, bom)
+	offset := func(line int) int {
+		if line == n {
+			return len(source)
+		}
+		return max(d.lines.start(line+1), bomLen(source))
+	}
+	var edits []Edit
+	for _, c := range diff.Changes(shown, lines) {
+		for k := c.Old.From; k < c.Old.To; k++ {
+			if d.MaskedLine(k+1) && slices.Contains(lines, shown[k]) {
+				return nil, fmt.Errorf("line %d: %w", k+1, ErrMasked)
 			}
-			out = append(out, line)
 		}
-	}
-	insert(len(lines), len(pairs))
-	return out
-}
-
-// checkMaskedLines returns an error if it is ambiguous which masked lines the new
-// text contains. Several lines may look the same but have different text under
-// their masks, so either all of them must stay or none.
-func (d *Document) checkMaskedLines(shown, lines []string, pairs []int) error {
-	for k, j := range pairs {
-		if j < 0 && d.MaskedLine(k+1) && slices.Contains(lines, shown[k]) {
-			return fmt.Errorf("line %d: %w", k+1, ErrMasked)
+		var text []byte
+		for _, line := range lines[c.New.From:c.New.To] {
+			text = append(append(text, line...), d.lineEnding(c.Old.To+1)...)
 		}
+		edits = append(edits, Edit{Span{offset(c.Old.From), offset(c.Old.To)}, text})
 	}
-	return nil
+	source, err := Splice(source, edits)
+	if unended {
+		source = trimEnding(source)
+	}
+	return source, err
 }
 
 // CheckReadable returns an [ErrText] if a view of the document, which must be
@@ -458,24 +459,6 @@ func textLines(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// joinLines joins lines into a source. Every line has an ending, except the last
-// one if the file does not end with one.
-func (d *Document) joinLines(out [][]byte) []byte {
-	n := d.lines.count()
-	source := append([]byte{}, d.Source[:bomLen(d.Source)]...) // not nil, which means no file
-	for i, line := range out {
-		bare := trimEnding(line)
-		switch last := i+1 == len(out); {
-		case last && n > 0 && !d.hasEnding(n):
-			line = bare
-		case len(bare) == len(line):
-			line = slices.Concat(line, d.lineEnding(n))
-		}
-		source = append(source, line...)
-	}
-	return source
 }
 
 // Errors of [Document.Rewrite].
