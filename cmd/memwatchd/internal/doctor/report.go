@@ -133,18 +133,10 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 	if n := len(s.Write.Refused); n > 0 {
 		r.add("refused", api.Plural(n, "file"))
 	}
-	if t := s.Todosync; t != nil {
-		r.add("todosync", t.Problem)
-	}
-	if c := s.Compactor; c != nil {
-		r.add("compactor", c.Problem)
-	}
-	if m := s.LLM; m != nil {
-		r.add("model", m.Failure)
-	}
-	if m := s.Embed; m != nil {
-		r.add("embed", m.LastError)
-	}
+	r.add("todosync", cmp.Or(s.Todosync, &api.TodosyncStatus{}).Problem)
+	r.add("compactor", cmp.Or(s.Compactor, &api.CompactorStatus{}).Problem)
+	r.add("model", cmp.Or(s.LLM, &api.ModelStatus{}).Failure)
+	r.add("embed", cmp.Or(s.Embed, &api.EmbedStatus{}).LastError)
 	if t := s.Topic; t != nil {
 		r.add("topic", cmp.Or(t.Problem, api.TextIf(!t.Connected, "no connection to "+t.Server)))
 	}
