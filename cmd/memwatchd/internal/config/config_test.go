@@ -93,7 +93,7 @@ func TestConfigErrors(t *testing.T) {
 		{"too small", "journal:\n  keep: 1m\n", "", ":2: journal.keep: 1m is less than 1h"},
 		{"not one of", "log:\n  level: inf\n", "", `:2: log.level: "inf" is not one of debug, info, warn, error: did you mean info?`},
 		{"listener", "ipc:\n  listeners:\n    - path: /x\n      subjet: a\n", "", ":4: unknown key subjet: did you mean subject?"},
-		{"unknown operation", "ipc:\n  listeners:\n    - path: /x\n      operations: [serch]\n", "", `"serch" is not one of`},
+		{"unknown operation", "ipc:\n  listeners:\n    - path: /x\n      operations: [serch]\n", "", `unknown operation "serch" (did you mean "search"?)`},
 		{"same name", "ipc:\n  listeners:\n    - {path: /a/bot.sock, subject: \"acct:1\"}\n    - {path: /b/bot.sock, subject: \"acct:2\"}\n", "", "/a/bot.sock and /b/bot.sock have the same name"},
 		{"no token", "ipc:\n  listeners:\n    - address: 127.0.0.1:1\n", "", "needs a token_file"},
 		{"alias", "name: &a x\nmemory: *a\n", "", "aliases are not supported"},

@@ -67,17 +67,16 @@ func (c *Config) checkListener(i int) error {
 	case l.Subject != "" && memory.ValidSubject(l.Subject) != nil:
 		return withKey("subject", memory.ValidSubject(l.Subject))
 	}
-	var names []string
-	for _, op := range api.Operations {
-		names = append(names, op.Name)
-	}
 	for _, other := range c.IPC.Listeners[:i] {
 		if l.hasFixedScope() && other.hasFixedScope() && other.name() == l.name() {
 			return fmt.Errorf("%s and %s have the same name %q, which identifies the author of a text; rename one of the sockets",
 				cmp.Or(other.Path, other.Address), cmp.Or(l.Path, l.Address), l.name())
 		}
 	}
-	return checkEach("operations", len(l.Operations), func(i int) error { return CheckOneOf(l.Operations[i], names) })
+	return checkEach("operations", len(l.Operations), func(i int) error {
+		_, err := api.LookUp(l.Operations[i])
+		return err
+	})
 }
 
 // Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
