@@ -2,7 +2,6 @@ package vault
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -55,24 +54,18 @@ func (c *Catalogue) Len() (n int) {
 	return n
 }
 
-// Files returns the readable files, sorted by path.
-func (c *Catalogue) Files() iter.Seq2[string, memory.Stamp] {
+// Files returns the paths of the readable files, sorted.
+func (c *Catalogue) Files() []string {
 	c.mu.RLock()
-	found := make([]memory.FoundFile, 0, len(c.entries))
+	defer c.mu.RUnlock()
+	var paths []string
 	for path, e := range c.entries {
 		if e.known {
-			found = append(found, memory.FoundFile{Path: path, Stamp: e.stamp})
+			paths = append(paths, path)
 		}
 	}
-	c.mu.RUnlock()
-	slices.SortFunc(found, foundByPath)
-	return func(yield func(string, memory.Stamp) bool) {
-		for _, f := range found {
-			if !yield(f.Path, f.Stamp) {
-				return
-			}
-		}
-	}
+	slices.Sort(paths)
+	return paths
 }
 
 // Skipped returns the skipped paths, sorted by path.

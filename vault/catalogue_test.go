@@ -12,10 +12,7 @@ import (
 
 // listContents lists the entries of a catalogue, known files first.
 func listContents(c *Catalogue) []string {
-	var list []string
-	for path := range c.Files() {
-		list = append(list, path)
-	}
+	list := c.Files()
 	if c.Len() != len(list) {
 		list = append(list, fmt.Sprintf("but Len is %d", c.Len()))
 	}

@@ -27,9 +27,7 @@ func (w *Writer) findEditor(path string) string {
 	switch {
 	case hasSwapFile(filepath.Join(dir, "."+base+".swp"), now):
 		return "the file is open in vim or nano"
-	case isRecent(filepath.Join(dir, ".#"+base), now):
-		return "the file has unsaved changes in Emacs"
-	case isRecent(filepath.Join(dir, "#"+base+"#"), now):
+	case isRecent(filepath.Join(dir, ".#"+base), now), isRecent(filepath.Join(dir, "#"+base+"#"), now):
 		return "the file has unsaved changes in Emacs"
 	}
 	_, busy := FindGitDir(dir, now)

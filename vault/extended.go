@@ -38,14 +38,11 @@ func copyAttributes(from, to int) error {
 		if err != nil {
 			return fmt.Errorf("extended attribute %s: %w", name, err)
 		}
-		if slices.Contains(have, name) {
-			// A label that cannot be set usually has the right value already.
-			if got, err := readAttribute(to, name); err == nil && bytes.Equal(got, value) {
-				continue
-			}
-		}
 		if err := unix.Fsetxattr(to, name, value, 0); err != nil {
-			return fmt.Errorf("extended attribute %s: %w", name, err)
+			// A label that cannot be set usually has the right value already.
+			if got, failure := readAttribute(to, name); failure != nil || !bytes.Equal(got, value) {
+				return fmt.Errorf("extended attribute %s: %w", name, err)
+			}
 		}
 	}
 	return nil

@@ -89,18 +89,16 @@ const (
 )
 
 // readOnce reads the file once, under a lease if it can get one.
-func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState, error) {
+func (v *Vault) readOnce(dir int, base string) (data []byte, stamp memory.Stamp, state readState, err error) {
 	fd, err := v.openFile(dir, base)
 	if err != nil {
-		return nil, memory.Stamp{}, 0, err
+		return nil, stamp, 0, err
 	}
 	defer unix.Close(fd)
-
-	state := readUnchanged
 	var hold *lease
 	var before, after unix.Stat_t
 	if err := unix.Fstat(fd, &before); err != nil {
-		return nil, memory.Stamp{}, 0, err
+		return nil, stamp, 0, err
 	}
 	switch l, err := v.leaseFile(fd, readLeaseTime); {
 	case errors.Is(err, errWriter):
@@ -111,21 +109,18 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 		hold, state = l, readLeased
 		defer hold.release()
 	}
-	// The attributes that count are those taken under the lease.
-	if err := unix.Fstat(fd, &before); err != nil {
-		return nil, memory.Stamp{}, 0, err
+	err = unix.Fstat(fd, &before) // the attributes that count are those taken under the lease
+	if err == nil {
+		err = v.checkReadable(&before)
 	}
-	if err := v.checkReadable(&before); err != nil {
-		return nil, memory.Stamp{}, 0, err
+	if err == nil {
+		data, err = readAll(fd, before.Size, v.maxFileSize())
 	}
-	data, err := readAll(fd, before.Size, v.maxFileSize())
-	if err != nil {
-		return nil, memory.Stamp{}, 0, err
-	}
-	if err := unix.Fstat(fd, &after); err != nil {
-		return nil, memory.Stamp{}, 0, err
+	if err == nil {
+		err = unix.Fstat(fd, &after)
 	}
 	switch {
+	case err != nil:
 	case int64(len(data)) != before.Size, hold != nil && !hold.release():
 		state = readChanged
 	case hold == nil && stampOf(&before) != stampOf(&after):
@@ -133,7 +128,7 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 		// file, by a replacement. That changes the stamp but not the content.
 		state = readChanged
 	}
-	return data, stampOf(&before), state, nil
+	return data, stampOf(&before), state, err
 }
 
 // leaseFile takes a read lease on an open file for at most the given time. Until it

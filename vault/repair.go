@@ -21,24 +21,18 @@ import (
 // The error is an [ErrRoot], or the context's.
 func (w *Writer) Repair(ctx context.Context) error {
 	_, err := withTimeout(ctx, w.Vault, func(ctx context.Context) (none struct{}, _ error) {
-		w.repair.Lock()
-		defer w.repair.Unlock()
-		return none, w.repairRoot(ctx)
+		return none, w.repairRoot(ctx, true)
 	})
 	return err
 }
 
-// repairOnce repairs the root unless that is done.
-func (w *Writer) repairOnce(ctx context.Context) error {
+// repairRoot repairs the root unless that is done, or again.
+func (w *Writer) repairRoot(ctx context.Context, again bool) error {
 	w.repair.Lock()
 	defer w.repair.Unlock()
-	if w.repaired {
+	if w.repaired && !again {
 		return nil
 	}
-	return w.repairRoot(ctx)
-}
-
-func (w *Writer) repairRoot(ctx context.Context) error {
 	found, empty, err := w.findTempFiles(ctx)
 	if err != nil {
 		return err

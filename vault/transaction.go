@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -451,35 +452,20 @@ func (w *Writer) readVersion(dir int, base string) (v fileVersion, err error) {
 			return nil
 		}
 		fd, err := openAt(dir, base, readOnly)
-		switch err {
-		case unix.EACCES, unix.ELOOP:
+		if err == unix.EACCES || err == unix.ELOOP {
 			return nil
-		case nil:
-			v, err = readOpenVersion(fd)
-			unix.Close(fd)
+		} else if err != nil {
+			return err
 		}
+		f := os.NewFile(uintptr(fd), base)
+		defer f.Close()
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		hash := sha256.New()
+		_, err = io.Copy(hash, f)
+		v = fileVersion{st.Ino, hex.EncodeToString(hash.Sum(nil))}
 		return err
 	})
 	return v, err
-}
-
-// readOpenVersion returns the version of an open regular file.
-func readOpenVersion(fd int) (fileVersion, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fileVersion{}, err
-	}
-	hash := sha256.New()
-	buf := make([]byte, min(max(st.Size, 512), 256<<10))
-	for offset := int64(0); ; {
-		n, err := retry(func() (int, error) { return unix.Pread(fd, buf, offset) })
-		if err != nil {
-			return fileVersion{}, err
-		}
-		if n == 0 {
-			return fileVersion{st.Ino, hex.EncodeToString(hash.Sum(nil))}, nil
-		}
-		hash.Write(buf[:n])
-		offset += int64(n)
-	}
 }

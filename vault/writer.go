@@ -234,7 +234,7 @@ func (w *Writer) lockFile(ctx context.Context, path string) (release func(), err
 	}
 	for w.repair.RLock(); !w.repaired; w.repair.RLock() {
 		w.repair.RUnlock()
-		if err := w.repairOnce(ctx); err != nil {
+		if err := w.repairRoot(ctx, false); err != nil {
 			unlock()
 			return nil, err
 		}

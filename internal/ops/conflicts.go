@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -66,7 +65,7 @@ func (m adminOps) copiesAt(path string) (paths []string, err error) {
 	if m.Merger == nil {
 		return nil, errNoJournal
 	}
-	for p := range m.Merger.Writer.Vault.Catalogue.Files() {
+	for _, p := range m.Merger.Writer.Vault.Catalogue.Files() {
 		of, ok := memory.CopyOf(p)
 		if ok && (path == "" || path == p || path == of) {
 			paths = append(paths, p)
@@ -75,7 +74,6 @@ func (m adminOps) copiesAt(path string) (paths []string, err error) {
 	if path != "" && len(paths) == 0 {
 		return nil, notFound("conflict copy", path).WithHint("run `memwatchd conflicts list` to list them")
 	}
-	slices.Sort(paths)
 	return paths, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/memwatchd/memwatchd/internal/state"
+	"golang.org/x/sync/errgroup"
 )
 
 // A fileLog makes new files in a directory durable with one sync: it appends their
@@ -209,18 +210,13 @@ func (l *fileLog) flush(above int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dirs := map[string]bool{l.dir: true}
-	var group sync.WaitGroup
-	errs := make([]error, len(l.files))
-	i := 0
+	var group errgroup.Group
 	for name := range l.files {
 		path := filepath.Join(l.dir, name)
 		dirs[filepath.Dir(path)] = true
-		at := i
-		group.Go(func() { errs[at] = syncPath(path) })
-		i++
+		group.Go(func() error { return syncPath(path) })
 	}
-	group.Wait()
-	err := errors.Join(errs...)
+	err := group.Wait()
 	for dir := range dirs {
 		err = errors.Join(err, syncPath(dir))
 	}

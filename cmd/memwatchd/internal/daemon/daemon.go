@@ -213,20 +213,14 @@ func (d *daemon) indexVersion() (string, error) {
 }
 
 func (d *daemon) listPaths() []string {
-	var paths []string
-	for path := range d.vault.Catalogue.Files() {
-		if _, copied := memory.CopyOf(path); !copied {
-			paths = append(paths, path)
-		}
-	}
+	isCopy := func(path string) bool { _, copied := memory.CopyOf(path); return copied }
+	paths := slices.DeleteFunc(d.vault.Catalogue.Files(), isCopy)
 	for _, r := range d.roots {
 		if r.isMissing() {
 			continue
 		}
-		for below := range r.Catalogue.Files() {
-			if _, copied := memory.CopyOf(below); !copied {
-				paths = append(paths, r.folder.Path(below))
-			}
+		for _, below := range slices.DeleteFunc(r.Catalogue.Files(), isCopy) {
+			paths = append(paths, r.folder.Path(below))
 		}
 	}
 	return paths

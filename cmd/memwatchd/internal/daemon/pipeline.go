@@ -244,7 +244,7 @@ func (p *pipeline) invalidateDirs(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
 		p.documents.drop(func(path string) bool { return strings.HasPrefix(path, dir+"/") })
-		for path := range p.files.Catalogue.Files() {
+		for _, path := range p.files.Catalogue.Files() {
 			if strings.HasPrefix(path, dir+"/") {
 				paths = append(paths, path)
 			}
