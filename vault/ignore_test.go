@@ -6,80 +6,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// ignoreTests are patterns with the ignorePaths that they match.
-// TestIgnoreLikeGit compares them with git if git is installed.
-var (
-	ignoreTests = []struct {
-		patterns string
-		ignored  string // the matching ignorePaths
-	}{
-		{"", ""},
-		{"# a comment\n\n   \n", ""},
-		{"a.md", "a.md d/a.md d/e/a.md"},
-		{"/a.md", "a.md"},
-		{"d/a.md", "d/a.md"},
-		{"/d/a.md\r\n", "d/a.md"},
-		{"*.md", "a.md ab.md d/a.md d/b.md d/e/a.md d/e/[x].md sp ace.md !x.md #y.md"},
-		{"*.md\n!a.md", "ab.md d/b.md d/e/[x].md sp ace.md !x.md #y.md"},
-		{"d", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
-		{"d/\n!d/a.md", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
-		{"d/*\n!d/e", "d/a.md d/b.md"},
-		{"e/", "d/e/a.md d/e/[x].md"},
-		{"a.md/", ""},
-		{"d/*", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
-		{"d/*.md", "d/a.md d/b.md"},
-		{"d/**", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
-		{"d/**/a.md", "d/a.md d/e/a.md"},
-		{"**/e/a.md", "d/e/a.md"},
-		{"**/d/**/*.md", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
-		{"**", "a.md ab.md d/a.md d/b.md d/e/a.md d/e/[x].md sp ace.md !x.md #y.md"},
-		{"/", ""},
-		{"?.md", "a.md d/a.md d/b.md d/e/a.md"},
-		{"[ab].md", "a.md d/a.md d/b.md d/e/a.md"},
-		{"[!a].md", "d/b.md"},
-		{"[^a].md", "d/b.md"},
-		{"[a-c]*.md", "a.md ab.md d/a.md d/b.md d/e/a.md"},
-		{"[]x[].md", ""},
-		{"\\[x\\].md", "d/e/[x].md"},
-		{"[[]x[]].md", "d/e/[x].md"},
-		{"[a", ""},
-		{"sp ace.md   ", "sp ace.md"},
-		{"sp\\ ace.md", "sp ace.md"},
-		{"\\!x.md", "!x.md"},
-		{"\\#y.md", "#y.md"},
-		{"#y.md", ""},
-		{"a*b.md", "ab.md"},
-		{"*a*.md", "a.md ab.md d/a.md d/e/a.md sp ace.md"},
-		{"a.md\\", ""},
-		{"A.md", ""},
-	}
-	ignorePaths = []string{"a.md", "ab.md", "d/a.md", "d/b.md", "d/e/a.md", "d/e/[x].md", "sp ace.md", "!x.md", "#y.md"}
-)
+// ignorePaths are the paths of the table of patterns.
+var ignorePaths = []string{"a.md", "ab.md", "d/a.md", "d/b.md", "d/e/a.md", "d/e/[x].md", "sp ace.md", "!x.md", "#y.md"}
 
 func TestIgnore(t *testing.T) {
-	for _, tt := range ignoreTests {
+	golden.Table(t, "ignore", func(t *testing.T, in []string) string {
 		v := &Vault{Dir: "/none", Skip: func(string) string { return "" }}
-		v.rules.Store(parseRules(nil, tt.patterns))
-		var got []string
-		for _, path := range ignorePaths {
-			if v.Skips(path, false) != "" {
-				got = append(got, path)
-			}
-		}
-		if got := strings.Join(got, " "); got != tt.ignored {
-			t.Errorf("patterns %q ignore\n%s, want\n%s", tt.patterns, got, tt.ignored)
-		}
-	}
+		v.rules.Store(parseRules(nil, in[0]))
+		return strings.Join(slices.DeleteFunc(slices.Clone(ignorePaths), func(path string) bool { return v.Skips(path, false) == "" }), " ")
+	})
 }
 
-// TestIgnoreLikeGit checks that the table above agrees with git.
+// TestIgnoreLikeGit checks that the table agrees with git.
 func TestIgnoreLikeGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -102,14 +49,11 @@ func TestIgnoreLikeGit(t *testing.T) {
 	for _, path := range ignorePaths {
 		writeFile(t, v, path, "")
 	}
-	for _, tt := range ignoreTests {
-		writeFile(t, v, ".gitignore", tt.patterns)
+	golden.Table(t, "ignore", func(t *testing.T, in []string) string {
+		writeFile(t, v, ".gitignore", in[0])
 		out := run(strings.Join(ignorePaths, "\x00"), "check-ignore", "-z", "--stdin", "--no-index")
-		got := strings.TrimRight(strings.ReplaceAll(out, "\x00", " "), " ")
-		if got != tt.ignored {
-			t.Errorf("patterns %q: git ignores\n%s, want\n%s", tt.patterns, got, tt.ignored)
-		}
-	}
+		return strings.TrimRight(strings.ReplaceAll(out, "\x00", " "), " ")
+	})
 }
 
 // TestIgnoreListBeforeFile checks that the file follows the list and can
