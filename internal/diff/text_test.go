@@ -4,44 +4,22 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func TestMergeText(t *testing.T) {
-	for _, test := range []struct {
-		base, ours, theirs string
-		head               int
-		want               string
-		conflict           int
-	}{
-		{"a\nb\n", "a\nb\n", "a\nc\n", 0, "a\nc\n", 0},
-		{"a\nb\nc\n", "x\nb\nc\n", "a\nb\ny\n", 0, "x\nb\ny\n", 0},
-		{"a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n", 0, "", 2},
-		{"a\nb\nc\n", "a\nx\nc\n", "a\nx\nc\n", 0, "a\nx\nc\n", 0},
-		{"a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\nd\n", 2, "a\nx\nc\nd\n", 0}, // ours takes precedence in the head
-		// Changes that touch each other are both made.
-		{"a\nb\n", "x\nb\n", "a\ny\n", 0, "x\ny\n", 0},
-		{"a\n", "a\nx\n", "b\n", 0, "b\nx\n", 0},
-		{"a\n", "a\nx\n", "a\ny\n", 0, "a\ny\nx\n", 0},
-		{"a\nb\n", "a\nx\nb\n", "c\n", 0, "", 1},
-		// Both versions remove lines.
-		{"a\nb\nc\nd\ne\n", "a\nd\ne\n", "a\nb\ne\n", 0, "a\ne\n", 0},
-		{"a\nb\nc\nd\ne\n", "a\nb\nd\ne\n", "a\ne\n", 0, "a\ne\n", 0},
-		{"a\nb\nc\nd\ne\n", "a\ne\n", "a\nb\nd\ne\n", 0, "a\ne\n", 0},
-		{"a\nb\nc\nd\n", "a\nd\n", "a\nb\nx\nd\n", 0, "", 3},
-		// Line endings.
-		{"a\r\nb\r\n", "a\nb\n", "a\r\nc\r\n", 0, "a\nc\n", 0},
-		{"a\nb", "x\na\nb", "a\nb\nc", 0, "x\na\nb\nc", 0},
-		{"a\nb\n", "a\nb", "c\nb\n", 0, "c\nb", 0},
-		{"", "a\n", "", 0, "a\n", 0},
-		{"a\n", "", "a\nb\n", 0, "b\n", 0},
-	} {
-		got, conflict := MergeText([]byte(test.base), []byte(test.ours), []byte(test.theirs), test.head)
-		if string(got) != test.want || conflict != test.conflict {
-			t.Errorf("%q, %q, %q: got %q, %d; want %q, %d", test.base, test.ours, test.theirs, got, conflict, test.want, test.conflict)
+	golden.Table(t, "merges", func(t *testing.T, in []string) string {
+		head, _ := strconv.Atoi(append(in, "0")[3])
+		merged, conflict := MergeText([]byte(in[0]), []byte(in[1]), []byte(in[2]), head)
+		if conflict > 0 {
+			return fmt.Sprint("conflict in line ", conflict)
 		}
-	}
+		return string(merged)
+	})
 }
 
 // FuzzMergeText checks that a merge has all lines that either version added, that it
