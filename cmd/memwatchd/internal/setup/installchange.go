@@ -51,30 +51,27 @@ func (c *fileChange) writeFile() error {
 
 // printChange adds a line for people. announced is for a change that is about to be made.
 func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove, announced bool) {
-	agent, file := p.Style(term.AsTitle, c.Agent), p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
+	text := api.TextIf(remove, "removed from") + api.TextIf(!remove, "added to")
 	switch {
 	case !c.isNeeded() && announced:
 		return
-	case announced && remove:
-		fmt.Fprintf(b, "%s: would be removed from %s\n", agent, file)
 	case announced:
-		fmt.Fprintf(b, "%s: would be added to %s\n", agent, file)
-	case !c.isNeeded() && remove:
-		fmt.Fprintf(b, "%s: %s has no entry of memwatchd in %s\n", agent, c.title, file)
+		text = "would be " + text
 	case !c.isNeeded():
-		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", agent, c.title, file)
-	case c.Written && remove:
-		fmt.Fprintf(b, "%s: removed from %s\n", agent, file)
-	case c.Written && c.replaced != nil:
-		fmt.Fprintf(b, "%s: replaced %s in %s\n", agent, term.EscapeLine(c.replaced.String()), file)
-	case c.Written:
-		fmt.Fprintf(b, "%s: added to %s\n", agent, file)
-	default:
+		text = c.title + api.TextIf(remove, " has no entry of memwatchd in") + api.TextIf(!remove, " has memwatchd in")
+	case !c.Written:
 		from := c.File
 		if c.settings.info == nil {
 			from = ""
 		}
 		b.WriteString(p.OutsideDiff(from, c.File, c.diff))
+		text = ""
+	case !remove && c.replaced != nil:
+		text = "replaced " + term.EscapeLine(c.replaced.String()) + " in"
+	}
+	if text != "" {
+		fmt.Fprintf(b, "%s: %s %s\n", p.Style(term.AsTitle, c.Agent), text,
+			p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File))))
 	}
 	if c.Note != "" && !announced {
 		fmt.Fprintf(b, "  %s\n", term.EscapeLine(c.Note))
