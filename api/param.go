@@ -221,19 +221,27 @@ func VisibilityName(s string) string { return cmp.Or(visibilityNames[s], s) }
 // checkValue compares the parameter with its bounds and its permitted values. It replaces
 // other names of a visibility.
 func (p *Param) checkValue(req reflect.Value) error {
-	field := req.FieldByIndex(p.index)
-	if field.Kind() == reflect.Pointer {
-		if field.IsNil() {
-			return nil
-		}
-		field = field.Elem()
+	field := reflect.Indirect(req.FieldByIndex(p.index))
+	if !field.IsValid() {
+		return nil
 	}
 	var number float64
-	switch field.Kind() {
-	case reflect.Int:
-		number = float64(field.Int())
-	case reflect.Float64:
-		number = field.Float()
+	var values []string
+	switch v := field.Interface().(type) {
+	case int:
+		number = float64(v)
+	case float64:
+		number = v
+	case []string:
+		values = v
+	case string:
+		if p.Name == "visibility" {
+			v = VisibilityName(v)
+			field.SetString(v)
+		}
+		if v != "" {
+			values = []string{v}
+		}
 	}
 	if bound, err := strconv.ParseFloat(p.Min, 64); err == nil && number < bound {
 		return Errorf(Invalid, "%s: %v is below the minimum %s", p.Name, field.Interface(), p.Min)
@@ -241,28 +249,14 @@ func (p *Param) checkValue(req reflect.Value) error {
 	if bound, err := strconv.ParseFloat(p.Max, 64); err == nil && number > bound {
 		return Errorf(Invalid, "%s: %v is above the maximum %s", p.Name, field.Interface(), p.Max)
 	}
-	if field.Kind() == reflect.Slice && field.Len() > MaxValues {
-		return Errorf(Invalid, "%s: %d elements, maximum %d", p.Name, field.Len(), MaxValues)
-	}
-	values := []string{}
-	if field.Kind() == reflect.Slice {
-		values, _ = field.Interface().([]string)
-	} else if field.Kind() == reflect.String && field.String() != "" {
-		if p.Name == "visibility" {
-			field.SetString(VisibilityName(field.String()))
-		}
-		values = append(values, field.String())
+	if len(values) > MaxValues {
+		return Errorf(Invalid, "%s: %d elements, maximum %d", p.Name, len(values), MaxValues)
 	}
 	for _, v := range values {
 		if p.Size > 0 && len(v) > p.Size {
 			return Errorf(Invalid, "%s: %d bytes, maximum %d", p.Name, len(v), p.Size)
 		}
-	}
-	if len(p.Enum) == 0 {
-		return nil
-	}
-	for _, v := range values {
-		if !slices.Contains(p.Enum, v) {
+		if len(p.Enum) > 0 && !slices.Contains(p.Enum, v) {
 			return Errorf(Invalid, "%s: %q is not one of %s", p.Name, v, strings.Join(p.Enum, ", ")).suggest(v, p.Enum)
 		}
 	}
