@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -297,24 +298,7 @@ func TestCloseEntries(t *testing.T) {
 }
 
 func TestWordsOnly(t *testing.T) {
-	for query, want := range map[string]bool{
-		"":                              true,
-		"proxy":                         true,
-		"certificate proxy":             true,
-		"why did the proxy fail":        false,
-		`the "proxy had expired" notes`: true,
-		"created_at":                    true,
-		"cmd/memwatchd/internal/daemon/pipeline.go": true,
-		"2026-02-04 2026-02-05 12":                  true,
-		"all words that begin with environ*":        true,
-		"代理":                                        true,
-		"代理证书什么时候过期":                                false,
-		"what is 2 * 3":                             false,
-	} {
-		if got := WordsOnly(query); got != want {
-			t.Errorf("WordsOnly(%q) = %t", query, got)
-		}
-	}
+	golden.Table(t, "wordsonly", func(t *testing.T, in []string) string { return fmt.Sprint(WordsOnly(in[0])) })
 }
 
 // TestTexts checks the texts that can be embedded and that the index finds them.
