@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -213,6 +214,7 @@ func (p *docParser) parseStructure() (tops []topBlock, problem *Problem) {
 		case *ast.ThematicBreak:
 			add(n, topRule, 0, 0)
 		case *ast.List:
+			tops = slices.Grow(tops, n.ChildCount())
 			for item := n.FirstChild(); item != nil; item = item.NextSibling() {
 				add(item, topEntry, Item, 0)
 			}

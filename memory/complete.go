@@ -53,7 +53,7 @@ func (p *docParser) checkKeys() {
 		of        Partition
 		untrusted bool
 	}
-	earlier := map[name]*Entry{}
+	earlier := make(map[name]*Entry, len(p.d.Entries))
 	heading, below := -2, false // the last heading, and whether summaries are below it
 	for i := range p.d.Entries {
 		e := &p.d.Entries[i]
