@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,10 +105,7 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 	if q.entry < 0 {
 		return newMismatch(p.from, "would be lost")
 	}
-	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], w.entries[p.entry]
-	if c == nil {
-		c = &entryChange{}
-	}
+	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], cmp.Or(w.entries[p.entry], &unchanged)
 	if one := w.replacements[p.entry]; one != nil {
 		if err := checkInsertedEntry(&one.Entries[0], next, q, a.Sections); err != nil {
 			return err
@@ -120,6 +118,9 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 	}
 	return w.checkEntry(a, b, c)
 }
+
+// unchanged stands for the change of an entry that has none. It is not modified.
+var unchanged entryChange
 
 // checkHeading compares a heading with its original. Each of the two may be an
 // empty heading, which is an entry. That difference alone must not make the
@@ -137,7 +138,10 @@ func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNod
 // checkEntry compares an entry with its original, apart from the requested
 // changes.
 func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
-	want, got := *a, *b
+	want, got := a, b
+	if len(c.attributes)+len(c.tasks) > 0 || w.changesField("tags") { // entries are large, and most unchanged
+		want, got = new(*a), new(*b)
+	}
 	if len(c.attributes) > 0 {
 		want.Attributes = map[string]string{}
 		maps.Copy(want.Attributes, a.Attributes)
@@ -167,7 +171,7 @@ func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
 	if w.changesField("tags") {
 		want.Tags = got.Tags
 	}
-	if !want.sameMeaning(&got) {
+	if !want.sameMeaning(got) {
 		return newMismatch(a.Line, "would have another meaning")
 	}
 	return w.checkReaders(a, b, c)
