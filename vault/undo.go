@@ -387,33 +387,20 @@ func Reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error)
 // withoutUnused returns a text without the headings of a scaffold that have no text below
 // them, and without the blank lines after these.
 func withoutUnused(text, scaffold []byte) []byte {
-	made := map[string]bool{}
-	for _, line := range diff.SplitLines(scaffold) {
-		made[line] = true
-	}
-	lines := diff.SplitLines(text)
+	lines, made := diff.SplitLines(text), diff.SplitLines(scaffold)
+	level := func(line string) int { return len(line) - len(strings.TrimLeft(line, "#")) }
+	next := len(lines) // line after i that is not blank
 	for i := len(lines) - 1; i >= frontLines(text); i-- {
-		level, end := headingLevel(lines[i]), i+1
-		for end < len(lines) && strings.TrimSpace(lines[end]) == "" {
-			end++
-		}
-		if level == 0 || !made[lines[i]] {
+		switch own := level(lines[i]); {
+		case strings.TrimSpace(lines[i]) == "":
 			continue
+		case own > 0 && slices.Contains(made, lines[i]) &&
+			(next == len(lines) || 0 < level(lines[next]) && level(lines[next]) <= own):
+			lines = slices.Delete(lines, i, next)
 		}
-		if end == len(lines) || headingLevel(lines[end]) > 0 && headingLevel(lines[end]) <= level {
-			lines = slices.Delete(lines, i, end)
-		}
+		next = i
 	}
 	return []byte(strings.Join(lines, ""))
-}
-
-// headingLevel returns the number of # before a heading, or 0 for other lines.
-func headingLevel(line string) int {
-	rest := strings.TrimLeft(line, "#")
-	if level := len(line) - len(rest); level <= 6 && strings.TrimLeft(rest, " \t\r\n") != rest {
-		return level
-	}
-	return 0
 }
 
 // frontLines returns the number of lines of the frontmatter.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -88,7 +87,7 @@ func (m adminOps) waitAllIndexed(ctx context.Context, c *Call) error {
 		return err
 	}
 	if m.RecordHistory != nil {
-		m.RecordHistory("")
+		m.RecordHistory(ctx, "")
 	}
 	if !c.synced {
 		return api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
@@ -187,15 +186,14 @@ func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
 // earlierVersion is the kind of an occurrence that is in no file any more.
 const earlierVersion = "version"
 
-// findEarlier returns, for the owner, the newest earlier version of each file that contains a
-// text in other lines than those that can be removed from the files. A file from which text can be
-// removed is left out, because its versions lose the text as well. The removal reports unreadable
-// versions.
+// findEarlier returns, for the owner, the newest earlier version of each file with a text in
+// lines that cannot be removed from files. Versions of a file from which text can be removed
+// lose it as well. The removal reports unreadable versions.
 func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) []occurrence {
 	if !c.FullAccess || m.Writer == nil {
 		return nil
 	}
-	removable, has := map[string]bool{}, map[string]bool{} // paths, and normalized lines
+	newest, removable, has := map[string]occurrence{}, map[string]bool{}, map[string]bool{}
 	addLines := func(text string) {
 		for line := range strings.Lines(text) {
 			has[normalizeLine(line)] = true
@@ -207,7 +205,6 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 			addLines(t.source)
 		}
 	}
-	newest := map[string]occurrence{} // by path
 	concerns, find := m.journalled(c, newTextMatcher(&forgetList{match: match}, nil))
 	_ = m.Writer.Journal.EachVersion(concerns, func(r journal.Record, digest string, content []byte) {
 		path := r.FilePath()
@@ -221,22 +218,19 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 		lines, shown := strings.Split(string(content), "\n"), strings.Split(string(secrets.Mask(content)), "\n")
 		for _, found := range find(r, content) {
 			from, to := found[0]-1, min(found[1], len(lines))
-			if source := strings.Join(lines[from:to], "\n"); slices.ContainsFunc(lines[from:to],
-				func(line string) bool { return !has[normalizeLine(line)] }) {
-				newest[path] = occurrence{Occurrence: api.Occurrence{ID: path + "@" + r.ID, What: earlierVersion, Path: path,
-					Kind: m.Layout.Place(path).Kind.String(), Time: r.Time, Text: strings.Join(shown[from:to], "\n")},
-					entry: "@" + r.ID, digest: digest, source: source}
+			if slices.ContainsFunc(lines[from:to], func(line string) bool { return !has[normalizeLine(line)] }) {
+				newest[path] = occurrence{Occurrence: api.Occurrence{What: earlierVersion, Path: path, Time: r.Time,
+					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(), Text: strings.Join(shown[from:to], "\n")},
+					entry: "@" + r.ID, digest: digest, source: strings.Join(lines[from:to], "\n")}
 				break
 			}
 		}
 	})
 	list := slices.SortedFunc(maps.Values(newest), func(a, b occurrence) int { return strings.Compare(a.Path, b.Path) })
 	for i, t := range list {
-		for _, r := range m.Writer.Journal.ListAll(time.Time{}, t.Path, 0) {
-			if r.Before == t.digest && r.FilePath() == t.Path { // as `history` names the version
-				list[i].ID, list[i].Time = t.Path+"@"+r.ID, r.Time
-				break
-			}
+		later := m.Writer.Journal.ListAll(t.Time, t.Path, 0)
+		if at := slices.IndexFunc(later, func(r journal.Record) bool { return r.Before == t.digest }); at >= 0 { // replaced it
+			list[i].ID, list[i].Time = t.Path+"@"+later[at].ID, later[at].Time
 		}
 	}
 	return list

@@ -97,7 +97,7 @@ type Administration struct {
 
 	// RecordHistory records the change of a file by another program that the index
 	// contains, or those of all files if path is empty. It is nil if no history is kept.
-	RecordHistory func(path string)
+	RecordHistory func(ctx context.Context, path string)
 
 	ErasureFile string // file that records unfinished erasures; empty if they are not recorded
 

@@ -190,25 +190,22 @@ func acceptPIN(v passwordValue, _ func(string) bool) bool {
 		(v.quoted || numberEnd().MatchString(v.rest))
 }
 
-// maxOwned bounds the text from a possessive to the word for a password, in bytes.
-const maxOwned = 40
-
 // readBareValue returns the value after a word of size bytes without a connection, and its
 // offset. The word must be Chinese, in capitals, or owned by a person: "my password hunter2".
 func readBareValue(before, line string, size int) (v passwordValue, start int) {
-	word := line[:size]
-	at := len(bareStart().FindString(line[size:]))
-	if han := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Han, r) }); !han && (at == 0 ||
-		!strings.HasPrefix(word, "PIN") && !strings.HasPrefix(word, "ПИН") &&
-			!possessive().MatchString(before[max(0, len(before)-maxOwned):])) {
-		return v, 0
-	}
-	v, start = readPasswordValue(line, size+at)
-	if !numberEnd().MatchString(v.rest) {
-		return passwordValue{}, 0
+	word, space := line[:size], len(bareStart().FindString(line[size:]))
+	v, start = readPasswordValue(line, size+space)
+	isHan := func(r rune) bool { return unicode.Is(unicode.Han, r) }
+	owned := strings.HasPrefix(word, "PIN") || strings.HasPrefix(word, "ПИН") ||
+		possessive().MatchString(before[max(0, len(before)-maxOwned):])
+	if !strings.ContainsFunc(word, isHan) && (space == 0 || !owned) || !numberEnd().MatchString(v.rest) {
+		v.text = ""
 	}
 	return v, start
 }
+
+// maxOwned bounds the text from a possessive to the word for a password, in bytes.
+const maxOwned = 40
 
 // maxConnection is the maximum length of a form, and of the text that is
 // examined after a value, in bytes.
@@ -223,26 +220,20 @@ func (c *compiledRule) appendPassword(list []Finding, text string, at int, maske
 	}
 	size := len(c.match().FindString(line))
 	rest := line[size:min(len(line), size+maxConnection)]
-	var v passwordValue
-	start := 0
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	v, start := passwordValue{}, 0
 	if c.name == urlRule.name {
-		to := userInfo().FindStringSubmatchIndex(rest)
-		if to == nil {
-			return list
+		if to := userInfo().FindStringSubmatchIndex(rest); to != nil {
+			v, start = passwordValue{text: rest[to[2]:to[3]], quoted: true}, size+to[2]
 		}
-		v, start = passwordValue{text: rest[to[2]:to[3]], quoted: true}, size+to[2]
+	} else if to := connection().FindStringSubmatchIndex(rest); to != nil {
+		v, start = readPasswordValue(line, size+to[1])
+		v.sign = to[2] >= 0
 	} else {
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		inWord := unicode.IsLetter(before) || unicode.IsDigit(before)
-		to := connection().FindStringSubmatchIndex(rest)
-		if to != nil {
-			v, start = readPasswordValue(line, size+to[1])
-			v.sign = to[2] >= 0
-		} else if v, start = readBareValue(text[:at], line, size); v.text == "" {
-			return list
-		}
-		v.inWord, v.phrase = inWord, strings.Contains(strings.ToLower(line[:size]), "phrase")
+		v, start = readBareValue(text[:at], line, size)
 	}
+	v.inWord = unicode.IsLetter(before) || unicode.IsDigit(before)
+	v.phrase = strings.HasSuffix(strings.ToLower(line[:size]), "phrase")
 	if isMask(v.text) != masked || v.text == "" {
 		return list
 	}

@@ -26,9 +26,6 @@ type line struct {
 	Payload    map[string]any `json:"payload"`
 }
 
-// boxShare is the minimum time between two writes of the outbox, in times of the last one.
-const boxShare = 20
-
 // writeOutbox replaces the outbox by the changes that the store lacks, or by nothing if
 // they are larger than MaxSpool. It does not append, because removed text must leave the
 // outbox; instead, a slow write postpones the next one.
@@ -37,10 +34,7 @@ func (p *Publisher) writeOutbox(ctx context.Context) error {
 	if began.Before(p.boxDue) {
 		return nil
 	}
-	defer func() {
-		now := p.Now()
-		p.boxDue = now.Add(boxShare * now.Sub(began))
-	}()
+	defer func() { p.boxDue = p.Now().Add(20 * p.Now().Sub(began)) }()
 	p.dirtyMu.Lock()
 	all, dirty, spooled := p.all && p.Source.Complete(), maps.Clone(p.dirty), p.spooled
 	p.spooled = true

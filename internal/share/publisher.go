@@ -147,7 +147,7 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 		wait = fillTime
 	}
 	if due := p.boxDue.Sub(p.Now()); due > 0 {
-		wait = min(wait, due)
+		return min(wait, due)
 	}
 	return wait
 }

@@ -86,7 +86,7 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{"unknown key", "journal:\n  keep: 90d\n  kep: 1d\n", "", ":3: unknown key journal.kep: did you mean journal.keep?"},
 		{"unknown section", "wach:\n  ignore: x\n", "", ":1: unknown key wach: did you mean watch?"},
-		{"missing section", "dir: /x\n", "", ":1: unknown key dir: did you mean memory.dir or index.dir or state.dir?"},
+		{"missing section", "dir: /x\n", "", ":1: unknown key dir: did you mean memory.dir?"},
 		{"empty unknown section", "wach: {}\n", "", ":1: unknown key wach"},
 		{"twice", "name: a\nname: b\n", "", ":2: name is duplicated"},
 		{"not a duration", "journal:\n  keep: quick\n", "", `:2: journal.keep: "quick" is not a duration`},

@@ -192,24 +192,15 @@ func (c *Config) setSection(v reflect.Value, section string, n *yaml.Node) error
 				return err
 			}
 		case !c.ignoreRemoved(name, value):
-			return fmt.Errorf("%d: unknown key %s%s", key.Line, name,
-				cmp.Or(SuggestName(name, slices.Sorted(maps.Keys(fields))), suggestSection(name)))
+			hint := SuggestName(name, slices.Sorted(maps.Keys(fields)))
+			if at := slices.IndexFunc(Keys, func(k Key) bool { return strings.HasSuffix(k.Name, "."+name) }); at >= 0 && hint == "" {
+				hint = ": did you mean " + Keys[at].Name + "?"
+			}
+			return fmt.Errorf("%d: unknown key %s%s", key.Line, name, hint)
 		}
 		seen[name] = true
 	}
 	return nil
-}
-
-// suggestSection returns ": did you mean …?" with the keys that have a name in a section, or
-// "" if there are none.
-func suggestSection(name string) string {
-	var found []string
-	for _, k := range Keys {
-		if strings.HasSuffix(k.Name, "."+name) {
-			found = append(found, k.Name)
-		}
-	}
-	return api.TextIf(found != nil, ": did you mean "+strings.Join(found, " or ")+"?")
 }
 
 // SuggestName returns ": did you mean …?" with the nearest of names, or "" if

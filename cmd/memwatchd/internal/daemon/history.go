@@ -69,29 +69,27 @@ func (h *history) run(ctx context.Context) error {
 				return err
 			}
 		}
-		for _, path := range h.changedPaths() {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			h.record(path)
-		}
+		h.record(ctx, "")
 	}
 }
 
-func (h *history) changedPaths() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Sorted(maps.Keys(h.paths))
-}
-
-// record records the present content of a file if it changed, or of all if path is empty.
-func (h *history) record(path string) {
+// record records the present content of a file if it changed, or of all changed files if
+// path is empty.
+func (h *history) record(ctx context.Context, path string) {
+	paths := []string{path}
 	if path == "" {
-		for _, path := range h.changedPaths() {
-			h.record(path)
-		}
-		return
+		h.mu.Lock()
+		paths = slices.Sorted(maps.Keys(h.paths))
+		h.mu.Unlock()
 	}
+	for _, path := range paths {
+		if ctx.Err() == nil {
+			h.recordFile(path)
+		}
+	}
+}
+
+func (h *history) recordFile(path string) {
 	h.mu.Lock()
 	changed := h.paths[path]
 	delete(h.paths, path)
