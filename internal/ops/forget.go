@@ -193,19 +193,13 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 	if !c.FullAccess || m.Writer == nil {
 		return nil
 	}
-	newest, removable, has := map[string]occurrence{}, map[string]bool{}, map[string]bool{}
-	addLines := func(text string) {
-		for line := range strings.Lines(text) {
-			has[normalizeLine(line)] = true
-		}
-	}
+	newest, removable := map[string]occurrence{}, map[string]bool{} // by path
+	present = slices.DeleteFunc(slices.Clone(present), func(t occurrence) bool { return t.ID == "" })
 	for _, t := range present {
-		if t.ID != "" {
-			removable[t.Path] = true
-			addLines(t.source)
-		}
+		removable[t.Path] = true
 	}
-	concerns, find := m.journalled(c, newTextMatcher(&forgetList{match: match}, nil))
+	words := newTextMatcher(&forgetList{match: match}, present) // with the lines that files have
+	concerns, find := m.journalled(c, words)
 	_ = m.Writer.Journal.EachVersion(concerns, func(r journal.Record, digest string, content []byte) {
 		path := r.FilePath()
 		if removable[path] || !match.MayBeIn(string(content)) {
@@ -213,12 +207,17 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 		}
 		if _, known := newest[path]; !known {
 			file, _ := m.Writer.Vault.Read(path) // a missing file has no lines
-			addLines(string(file.Data))
+			for line := range strings.Lines(string(file.Data)) {
+				words.lines[normalizeLine(line)] = false
+			}
 		}
 		lines, shown := strings.Split(string(content), "\n"), strings.Split(string(secrets.Mask(content)), "\n")
 		for _, found := range find(r, content) {
 			from, to := found[0]-1, min(found[1], len(lines))
-			if slices.ContainsFunc(lines[from:to], func(line string) bool { return !has[normalizeLine(line)] }) {
+			if slices.ContainsFunc(lines[from:to], func(line string) bool {
+				_, present := words.lines[normalizeLine(line)]
+				return !present
+			}) {
 				newest[path] = occurrence{Occurrence: api.Occurrence{What: earlierVersion, Path: path, Time: r.Time,
 					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(), Text: strings.Join(shown[from:to], "\n")},
 					entry: "@" + r.ID, digest: digest, source: strings.Join(lines[from:to], "\n")}

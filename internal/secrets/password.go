@@ -113,9 +113,8 @@ type passwordValue struct {
 	text   string
 	rest   string // of the line
 	quoted bool
-	sign   bool // a colon or an equals sign announces it
+	sign   bool // a colon or an equals sign announces it, or it is a quoted passphrase
 	inWord bool // the word before it is the end of a longer one
-	phrase bool // the word before it is a passphrase
 }
 
 // readPasswordValue returns the value at an offset of a line, and its offset.
@@ -150,7 +149,7 @@ const maxPassword = 128
 func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	s := v.text
 	if strings.ContainsAny(s, " \t") {
-		return v.quoted && (v.sign || v.phrase) && len(s) >= 8 && s == strings.TrimSpace(s) && !prosePhrase().MatchString(s)
+		return v.quoted && v.sign && len(s) >= 8 && s == strings.TrimSpace(s) && !prosePhrase().MatchString(s)
 	}
 	if len(s) < 4 {
 		return false
@@ -228,12 +227,11 @@ func (c *compiledRule) appendPassword(list []Finding, text string, at int, maske
 		}
 	} else if to := connection().FindStringSubmatchIndex(rest); to != nil {
 		v, start = readPasswordValue(line, size+to[1])
-		v.sign = to[2] >= 0
+		v.sign = to[2] >= 0 || v.quoted && strings.HasSuffix(strings.ToLower(line[:size]), "phrase")
 	} else {
 		v, start = readBareValue(text[:at], line, size)
 	}
 	v.inWord = unicode.IsLetter(before) || unicode.IsDigit(before)
-	v.phrase = strings.HasSuffix(strings.ToLower(line[:size]), "phrase")
 	if isMask(v.text) != masked || v.text == "" {
 		return list
 	}

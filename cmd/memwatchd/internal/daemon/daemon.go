@@ -134,7 +134,7 @@ func (d *daemon) openComponents() error {
 	layout.Users = d.subjects.IsUserDir
 	files := &files{Vault: d.vault, layout: &layout, roots: map[string]*root{}}
 	d.pipeline = &pipeline{files: files, layout: &layout, subjects: d.subjects, logger: d.logger,
-		problems: map[string]fileProblems{}, unreadable: map[string]readFailure{}}
+		problems: map[string][]memory.Problem{}, unreadable: map[string]readFailure{}}
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
 		cached: map[string]*list.Element{}, pinned: map[string]*cachedDocument{}}
 	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger}

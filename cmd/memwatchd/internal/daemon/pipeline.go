@@ -69,15 +69,9 @@ type pipeline struct {
 	latency ops.Window   // from a save until the entry can be found
 
 	mu         sync.Mutex
-	problems   map[string]fileProblems
-	unreadable map[string]readFailure // files of which the index has an older version
-	failure    error                  // of the last round, until one succeeds
-}
-
-// fileProblems holds the problems of a file that was examined.
-type fileProblems struct {
-	day      string // of the path, if it was later than tomorrow
-	problems []memory.Problem
+	problems   map[string][]memory.Problem // of the files that have any, or a day in the future
+	unreadable map[string]readFailure      // files of which the index has an older version
+	failure    error                       // of the last round, until one succeeds
 }
 
 // A readFailure is the reason why a file could not be read.
@@ -446,15 +440,11 @@ func (p *pipeline) recordProblems(path string, doc *memory.Document) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := fileProblems{problems: doc.Problems}
-	if doc.Place.Day > p.lastValidDay() {
-		k.day = doc.Place.Day
-	}
-	if len(k.problems) == 0 && k.day == "" {
+	if len(doc.Problems) == 0 && doc.Place.Day <= p.lastValidDay() {
 		delete(p.problems, path)
-		return
+	} else {
+		p.problems[path] = doc.Problems
 	}
-	p.problems[path] = k
 }
 
 // lastValidDay returns the last day that a file may be about: clocks and time

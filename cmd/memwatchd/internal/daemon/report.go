@@ -162,11 +162,11 @@ func (d *daemon) listProblems() []api.FileProblem {
 	p := d.pipeline
 	tomorrow := p.lastValidDay()
 	p.mu.Lock()
-	for path, k := range p.problems {
-		if k.day > tomorrow {
-			add(path, "day_in_future", k.day+" is later than tomorrow; if that is a mistake, rename the file")
+	for path, problems := range p.problems {
+		if day := p.layout.Place(path).Day; day > tomorrow {
+			add(path, "day_in_future", day+" is later than tomorrow; if that is a mistake, rename the file")
 		}
-		for _, problem := range k.problems {
+		for _, problem := range problems {
 			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})
 		}
 	}
