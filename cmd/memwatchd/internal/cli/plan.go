@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +78,12 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 
 // run sends a request and prints the answer.
 func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
+	clearBar := func() {}
+	if a.op.Name == "rebuild" && term.IsTerminal(a.g.Stderr) {
+		clearBar = a.showProgress(cmd.Context())
+	}
 	raw, err := a.client.Do(cmd.Context(), req)
+	clearBar()
 	if err != nil {
 		return err
 	}
@@ -85,6 +91,21 @@ func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
 		return err
 	}
 	return answerError(a.op, raw)
+}
+
+// showProgress shows the progress of the index until the returned function is called.
+func (a *invocation) showProgress(ctx context.Context) (clearBar func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		term.ShowProgress(ctx, a.g.Stderr, func() (done, total int, more bool) {
+			if s, err := client.Call(ctx, a.client, api.StatusRequest{}); err == nil && s.Status != nil {
+				done, total = s.Index.Done, s.Index.Total
+			}
+			return done, total, true
+		})
+	})
+	return func() { cancel(); shown.Wait() }
 }
 
 // selectChange selects the newest requested change that is not undone, if the
