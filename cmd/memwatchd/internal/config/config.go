@@ -87,6 +87,7 @@ type Config struct {
 	History struct {
 		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, no versions are kept of files that other programs change, and those that were kept are deleted"`
 		Keep    time.Duration `yaml:"keep" default:"30d" min:"1h" doc:"Time for which versions of files that other programs changed are kept"`
+		Size    size          `yaml:"size" default:"256MiB" min:"1MiB" doc:"Maximum disk space for these versions; the oldest are deleted first"`
 	} `yaml:"history"`
 
 	Identity struct {

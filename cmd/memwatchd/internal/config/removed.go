@@ -38,7 +38,7 @@ var defaultTuning = Tuning{
 // that sets one of them still loads, with a warning.
 const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile watch.verify watch.poll write.quiet write.fuse " +
 	"context.untrusted conflicts.auto compress.cutoff compactor.max_loss llm.timeout log.format " +
-	"embed.dimensions embed.timeout embed.daily_chars embed.query_timeout embed.batch history.size share.spool share.spool_max " +
+	"embed.dimensions embed.timeout embed.daily_chars embed.query_timeout embed.batch share.spool share.spool_max " +
 	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
 	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain "
 

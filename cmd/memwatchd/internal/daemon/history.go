@@ -121,9 +121,6 @@ func (h *history) read(path string) ([]byte, error) {
 	return file.Data, err
 }
 
-// historySize bounds the disk space of the versions, in bytes.
-const historySize = 256 << 20
-
 // openHistory makes the journal keep the versions of files that other programs change. The
 // contents of all files in the index are stored, in the background, as they are the first
 // earlier versions.
@@ -133,7 +130,7 @@ func (d *daemon) openHistory() {
 		d.writer.Journal.KeepHistory(0, 0)
 		return
 	}
-	d.writer.Journal.KeepHistory(historySize, c.Keep)
+	d.writer.Journal.KeepHistory(int64(c.Size), c.Keep)
 	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger,
 		wake: make(chan struct{}, 1), paths: map[string]bool{}}
 	d.pipeline.history = h
