@@ -114,8 +114,8 @@ func byWeight(doc *memory.Document, entries []int) []int {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b int) int {
 		x, y := &doc.Entries[a], &doc.Entries[b]
-		return cmp.Or(trueFirst(x.Type == "decision", y.Type == "decision"), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time),
-			cmp.Compare(a, b))
+		return cmp.Or(trueFirst(x.Type == "decision", y.Type == "decision"), cmp.Compare(y.Importance, x.Importance),
+			y.Time.Compare(x.Time), cmp.Compare(a, b))
 	})
 	return entries
 }

@@ -349,7 +349,8 @@ func (p *docParser) setFrontValues() {
 	f.Updated = p.frontTime("updated_at")
 	f.Summary, f.Source, f.By = f.text("summary"), f.text("source"), f.text("written_by")
 	if at := p.frontTime("summary_at"); !at.IsZero() && at.Before(f.Updated) && f.Summary != "" {
-		p.frontProblem("summary_old", "summary_at", "items are newer than the summary; write a new summary and remove summary_at")
+		p.frontProblem("summary_old", "summary_at",
+			"items are newer than the summary; write a new summary and remove summary_at")
 	}
 	f.Tasks, f.FollowUps = f.text("tasks"), f.text("follow_ups")
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")

@@ -294,7 +294,8 @@ var quotedTagRE = lazyregexp.New("^\"([^\"<>`\\\\\r\n]+)\"")
 // quotedTag returns the tag in quotes at the start of b, or "" if there is none.
 func quotedTag(b []byte) string {
 	m := quotedTagRE().FindSubmatch(b)
-	if m == nil || m[1][0] == '#' || !bytes.Equal(m[1], bytes.TrimSpace(m[1])) || !bytes.ContainsFunc(m[1], unicode.IsLetter) {
+	if m == nil || m[1][0] == '#' || !bytes.Equal(m[1], bytes.TrimSpace(m[1])) ||
+		!bytes.ContainsFunc(m[1], unicode.IsLetter) {
 		return ""
 	}
 	return string(m[1])

@@ -137,7 +137,9 @@ func (r *Revision) RemoveLines(entry int, ranges [][2]int) {
 		gone[i] = true
 	}
 	for i := range gone {
-		if text := d.line(e.Line + i); !gone[i] && !remarksRE().MatchString(strings.TrimSpace(text[len(quoteRE().FindString(text)):])) {
+		text := d.line(e.Line + i)
+		text = strings.TrimSpace(text[len(quoteRE().FindString(text)):])
+		if !gone[i] && !remarksRE().MatchString(text) {
 			c.lastLine = e.Line + i
 		}
 	}

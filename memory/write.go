@@ -115,8 +115,8 @@ func ListItem(text string) string {
 
 // blockRE matches the start of a line that would begin, or continue, a block other than a
 // paragraph, or a task. Group 1 is the number of an item.
-var blockRE = lazyregexp.New(`(?s)^(?:([0-9]{1,9})[.)](?: |$)|#+(?: |$)|[-+*_=](?: |$)|(?:- *)+$|(?:\+ *)+$|(?:\* *)+$|(?:_ *)+$|` +
-	`(?:= *)+$|[-:][-:| ]*$|~~~|` + "```" + `|\[[[:ascii:]]\](?: |$)|\[.*\]:|%%|[>|<])`)
+var blockRE = lazyregexp.New(`(?s)^(?:([0-9]{1,9})[.)](?: |$)|#+(?: |$)|[-+*_=](?: |$)|(?:- *)+$|(?:\+ *)+$|(?:\* *)+$|` +
+	`(?:_ *)+$|(?:= *)+$|[-:][-:| ]*$|~~~|` + "```" + `|\[[[:ascii:]]\](?: |$)|\[.*\]:|%%|[>|<])`)
 
 // escapeStart escapes text that would begin a block or a task at the start of a
 // line.
