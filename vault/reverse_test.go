@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -21,58 +23,38 @@ func reverseText(now, before, after []byte) ([]byte, error) {
 }
 
 // TestReverse has cases with the content before, after, and now, and the
-// expected result of reversing the change or the reason why it fails.
+// result of reversing the change or the reason why it fails.
 func TestReverse(t *testing.T) {
-	archive, err := txtar.ParseFile("testdata/reverse.txtar")
-	must(t, err)
-	text := func(f txtar.File) []byte {
-		return []byte(strings.NewReplacer("<no end>\n", "", "<cr>", "\r").Replace(string(f.Data)))
-	}
-	for i := 0; i < len(archive.Files); i += 4 {
-		f := archive.Files[i : i+4]
-		name := strings.TrimSuffix(f[0].Name, ": before")
-		before, after, now := text(f[0]), text(f[1]), text(f[2])
-		got, err := reverseText(now, before, after)
-		if conflict, ok := errors.AsType[*ConflictError](err); ok {
-			got = []byte(conflict.Reason + "\n")
-			if f[3].Name != "refused" {
-				got = append([]byte("refused: "), got...)
+	golden.Run(t, "reverse", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
+		for f := range slices.Chunk(a.Files, 4) {
+			now, before, after := golden.Decode(f[2].Data), golden.Decode(f[0].Data), golden.Decode(f[1].Data)
+			got, err := reverseText(now, before, after)
+			f[3] = txtar.File{Name: "wanted", Data: golden.Encode(got)}
+			if conflict, ok := errors.AsType[*ConflictError](err); ok {
+				f[3] = txtar.File{Name: "refused", Data: []byte(conflict.Reason + "\n")}
+			} else {
+				must(t, err)
 			}
-		} else if err != nil {
-			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(text(f[3])), string(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		return a
+	})
+	// A missing file and an empty file are distinct.
+	golden.Table(t, "reverse", func(t *testing.T, in []string) string {
+		var texts [3][]byte
+		for i, text := range in {
+			if text != "none" {
+				texts[i] = []byte(text)
+			}
 		}
-	}
-}
-
-// TestReverseOfFilesThatCameAndWent checks that a missing file and an empty
-// file are distinct.
-func TestReverseOfFilesThatCameAndWent(t *testing.T) {
-	x := []byte("x\n")
-	for _, test := range []struct {
-		name               string
-		now, before, after []byte
-		want               []byte
-		ok                 bool
-	}{
-		{"made", x, nil, x, nil, true},
-		{"made and changed", []byte("x\ny\n"), nil, x, []byte("y\n"), true},
-		{"made and overwritten", []byte("y\n"), nil, x, nil, false},
-		{"made and gone", nil, nil, x, nil, false},
-		{"removed", nil, x, nil, x, true},
-		{"removed and made again", []byte("y\n"), x, nil, nil, false},
-		{"removed and made again, empty", []byte{}, x, nil, nil, false},
-		{"emptied", []byte{}, x, []byte{}, x, true},
-		{"emptied and gone", nil, x, []byte{}, nil, false},
-		{"emptied and written", []byte("y\n"), x, []byte{}, []byte("x\ny\n"), true},
-	} {
-		got, err := reverseText(test.now, test.before, test.after)
-		if (err == nil) != test.ok || (got == nil) != (test.want == nil) || !bytes.Equal(got, test.want) {
-			t.Errorf("%s: got %q, %v, want %q", test.name, got, err, test.want)
+		got, err := reverseText(texts[2], texts[0], texts[1])
+		switch {
+		case err != nil:
+			return fmt.Sprint("error: ", err)
+		case got == nil:
+			return "none"
 		}
-	}
+		return string(got)
+	})
 }
 
 // TestReverseKeepsScaffold checks that the frontmatter and the headings above it stay if
