@@ -279,24 +279,31 @@ func (m *VersionMerge) mergePieces(keep Keep) *mergePass {
 			of[version], keys[version] = append(of[version], n), append(keys[version], p.key)
 		}
 	}
-	aligned := diff.Align3(keys[baseVersion], keys[ourVersion], keys[theirVersion])
-	for i, n := range of[baseVersion] {
-		base := n.in[baseVersion]
-		for version, j := range [...]int{i, aligned.Ours[i], aligned.Theirs[i]} {
+	for _, version := range []int{ourVersion, theirVersion} {
+		for i, j := range diff.Align(keys[baseVersion], keys[version]) {
+			n := of[baseVersion][i]
+			base := n.in[baseVersion]
 			if j >= 0 {
 				n.in[version], of[version][j] = m.versions[version].pieces[j], n
 			}
 			p.additions = p.additions && (base.front != "" || j >= 0 && n.in[version].open == base.open)
 		}
 	}
-	for _, r := range aligned.Regions {
-		if base := of[baseVersion][r.Base.From:r.Base.To]; r.Stable {
-			p.list = append(p.list, p.mergeNode(base[0])...)
-		} else {
-			p.list = append(p.list, p.mergeRegion(r.Base.From, base, of[ourVersion][r.Ours.From:r.Ours.To],
-				of[theirVersion][r.Theirs.From:r.Theirs.To])...)
+	var at [3]int // the first pieces that are not merged yet
+	mergeUpTo := func(base, ours, theirs int) {
+		if to := [3]int{base, ours, theirs}; at != to {
+			p.list = append(p.list, p.mergeRegion(at[baseVersion], of[baseVersion][at[baseVersion]:base],
+				of[ourVersion][at[ourVersion]:ours], of[theirVersion][at[theirVersion]:theirs])...)
 		}
 	}
+	for i, n := range of[baseVersion] {
+		if ours, theirs := n.in[ourVersion], n.in[theirVersion]; ours != nil && theirs != nil {
+			mergeUpTo(i, ours.index, theirs.index)
+			p.list = append(p.list, p.mergeNode(n)...)
+			at = [3]int{i + 1, ours.index + 1, theirs.index + 1}
+		}
+	}
+	mergeUpTo(len(of[baseVersion]), len(of[ourVersion]), len(of[theirVersion]))
 	p.foldCopies()
 	return p
 }

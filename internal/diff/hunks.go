@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// A Range is a range of indexes, without To.
+type Range struct{ From, To int }
+
 // A Change is a range of a list and the range of its next version that replaces it.
 type Change struct{ Old, New Range }
 
