@@ -241,23 +241,16 @@ func (d *unreadableDisk) Walk(ctx context.Context, from string, enter func(memor
 	return tree, err
 }
 
-// newUnreadableRig returns a rig with a file in the unreadable directory "a" and a
-// file in "b".
-func newUnreadableRig(t *testing.T) (*rig, *unreadableDisk) {
+// TestUnreadDirectory checks that a directory that could not be read is retried
+// soon, before the next regular scan, and that the status reports it until its
+// files are known.
+func TestUnreadDirectory(t *testing.T) {
 	r := newRig(t)
 	disk := &unreadableDisk{Vault: r.vault, dir: "a"}
 	disk.unreadable.Store(true)
 	r.Disk = disk
 	r.write("a/one.md", "one")
 	r.write("b/two.md", "two")
-	return r, disk
-}
-
-// TestUnreadDirectory checks that a directory that could not be read is retried
-// soon, before the next regular scan, and that the status reports it until its
-// files are known.
-func TestUnreadDirectory(t *testing.T) {
-	r, disk := newUnreadableRig(t)
 	r.start()
 	r.want("b/two.md", "two")
 	if s := r.Status(); !s.Unread || len(s.Warnings) != 1 || r.index.len() != 1 {
