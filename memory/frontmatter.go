@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -160,9 +159,6 @@ func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 	if !utf8.Valid(text) {
 		return nil, &lineError{first, "not valid UTF-8"}
 	}
-	if root := simpleMapping(string(text)); root != nil {
-		return root, plainYAML(root, first, 0)
-	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		var line int
@@ -187,36 +183,6 @@ func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 		return nil, err
 	}
 	return root, nil
-}
-
-// simpleMapping returns the mapping of a text that consists of lines "key: value" with plain
-// values and values in quotes without escapes, as most frontmatter does, else nil. The YAML
-// parser takes longer than all else that is done with such a file.
-func simpleMapping(text string) *yaml.Node {
-	root, number := &yaml.Node{Kind: yaml.MappingNode}, 0
-	for line := range strings.Lines(text) {
-		number++
-		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		value = strings.TrimLeft(value, " ")
-		if inner, quoted := strings.CutPrefix(value, `"`); quoted {
-			value, quoted = strings.CutSuffix(inner, `"`)
-			ok = ok && quoted && !strings.ContainsAny(value, `"\`)
-		} else {
-			ok = ok && value != "" && (isDigit(value[0]) || 'a' <= value[0]|0x20 && value[0]|0x20 <= 'z') &&
-				!strings.EqualFold(value, "null") && !strings.Contains(value, ": ") && !strings.Contains(value, " #") &&
-				!strings.HasSuffix(value, ":") && !strings.HasSuffix(value, " ")
-		}
-		isOther := func(r rune) bool { return !unicode.IsPrint(r) }
-		if !ok || !isKey(key) || len(key) > 100 || strings.ContainsFunc(value, isOther) {
-			return nil
-		}
-		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key, Line: number, Column: 1},
-			&yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: number})
-	}
-	if number == 0 {
-		return nil
-	}
-	return root
 }
 
 // plainYAML rejects constructs that make the meaning of a text depend on

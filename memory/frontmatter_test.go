@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
@@ -185,36 +184,4 @@ func TestKeepSummary(t *testing.T) {
 			t.Errorf("at %d: the summary is old: %t\n%s", step.hour, old, source)
 		}
 	}
-}
-
-// FuzzSimpleMapping compares the mapping of simple lines with that of the YAML parser.
-func FuzzSimpleMapping(f *testing.F) {
-	for _, text := range []string{
-		"summary: a b\ntasks: \"1/2\"\n", "at: 2026-02-04T12:34:56Z", "a: b: c\n", "a: b #c\n", "a: b:\n", "a: x  \n", "a:  b\n",
-		"a: null\nb: \"\"\n", "a: x\n\n", "---: x\n", "a: x\n b\n", "é: x\n", "a: “x” 漢字\u2028\u0085\n", "a: \"x\" y\n",
-		"a: \"\\n\"\n", "0x: 1\n", "a.b-c_: x,y [z] {w}\n", "a: x\r\n", "a: x\ty\n", "null: x\ntrue: y\n", "a: x\na: y\n",
-		"a: \"x: y #z\"\n", "a: x\ufeff\ufffd😀\n", "a: Null\n", "a: ~\n",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		root := simpleMapping(text)
-		if root == nil || !utf8.ValidString(text) {
-			return
-		}
-		var doc yaml.Node
-		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		for i, want := range doc.Content[0].Content {
-			got, key := root.Content[i], i%2 == 0
-			if got.Value != want.Value || got.Line != want.Line || want.Kind != yaml.ScalarNode || want.Anchor != "" ||
-				key && got.Column != want.Column || !key && plainValue(got) != plainValue(want) {
-				t.Errorf("%q: %+v, want %+v", text, got, want)
-			}
-		}
-		if len(root.Content) != len(doc.Content[0].Content) || doc.Content[0].Style&yaml.FlowStyle != 0 {
-			t.Errorf("%q: %d nodes, want %d", text, len(root.Content), len(doc.Content[0].Content))
-		}
-	})
 }
