@@ -203,14 +203,14 @@ func (d *Document) For(v View) *Document {
 func (d *Document) Excerpt() *Document { return d.excerpt }
 
 // MemorySize estimates the bytes of memory that the document and its excerpt
-// occupy: the source, of which the texts are parts, its masked copy, the
+// occupy: the source, a copy of it as a string, of which the texts are parts, the
 // normalized texts, and the entries.
 func (d *Document) MemorySize() int {
 	if d == nil {
 		return 0
 	}
 	const attribute, linkTexts = 64, 64
-	n := int(unsafe.Sizeof(*d)) + 3*len(d.Source) + 8*cap(d.lines.starts) + cap(d.Headings)*int(unsafe.Sizeof(Heading{}))
+	n := int(unsafe.Sizeof(*d)) + 4*len(d.Source) + 8*cap(d.lines.starts) + cap(d.Headings)*int(unsafe.Sizeof(Heading{}))
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		n += int(unsafe.Sizeof(*e)) + len(e.Attributes)*attribute + cap(e.Tasks)*int(unsafe.Sizeof(Task{}))

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // Meta holds the properties of a file other than its content.
@@ -66,7 +65,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 		p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
 	}
 	if p.plain {
-		p.source = unsafe.String(unsafe.SliceData(masked[p.body:]), len(masked)-p.body)
+		p.source = string(masked[p.body:])
 	}
 	if d.Front.Broken {
 		d.Unsound = true
@@ -122,7 +121,7 @@ type docParser struct {
 	flat              bool       // the structure is not parsed
 	text              []byte     // masked source with LF line endings, hidden text blanked
 	plain             bool       // the source is its own display form
-	source            string     // its body, if plain: it and the entries share the memory of the source
+	source            string     // its body, if plain: entries share this string
 	ln                lines
 	body              int
 	hidden            []lineRange

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
@@ -23,7 +22,7 @@ func Mask(source []byte) []byte {
 	// If one credential runs into another, the second is found only after the
 	// first is masked.
 	for range 8 {
-		found := Find(unsafe.String(unsafe.SliceData(out), len(out))) // keeps no part of it
+		found := Find(string(out))
 		if found == nil {
 			break
 		}
