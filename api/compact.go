@@ -20,12 +20,13 @@ type CompactRequest struct {
 
 // CompactAnswer lists the entries that are, or would be, moved to the archive.
 type CompactAnswer struct {
-	Plan    []CompactPlan `json:"plan"`           // plans of the files near or over their limits, by path
-	Diff    []FileDiff    `json:"diff,omitempty"` // in a dry run: the changes to these files; the archive only gains text
-	Applied int           `json:"applied"`        // items moved to the archive
-	DryRun  bool          `json:"dry_run"`
-	AsOf    time.Time     `json:"as_of"`          // reference time for ages
-	Since   time.Time     `json:"since,omitzero"` // start of the period in which uses are counted
+	Plan []CompactPlan `json:"plan"` // plans of the files near or over their limits, by path
+	// in a dry run: the changes to these files; the archive only gains text
+	Diff    []FileDiff `json:"diff,omitempty"`
+	Applied int        `json:"applied"` // items moved to the archive
+	DryRun  bool       `json:"dry_run"`
+	AsOf    time.Time  `json:"as_of"`          // reference time for ages
+	Since   time.Time  `json:"since,omitzero"` // start of the period in which uses are counted
 
 	Redaction
 }
@@ -56,7 +57,8 @@ const (
 
 // A CompactLimit bounds the files that a pattern matches. Zero means unlimited.
 type CompactLimit struct {
-	Pattern    string `json:"pattern"`              // glob for paths below the root: * within a name, ** across directories, {a,b}
+	// glob for paths below the root: * within a name, ** across directories, {a,b}
+	Pattern    string `json:"pattern"`
 	Items      int    `json:"items,omitempty"`      // maximum number of top-level list items
 	Characters int    `json:"characters,omitempty"` // maximum number of code points of the body, without comments
 }

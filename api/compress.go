@@ -61,8 +61,10 @@ func (a *CompressAnswer) render(t *Text) {
 	for _, f := range a.Plan.Files {
 		t.add(Line{Text: f.From + " -> " + f.To})
 		for _, l := range f.Lines {
-			t.add(Line{Depth: 1, Head: "+", HeadStyle: Added, Text: l.Path + ": " + l.Text}, Line{Depth: 2, Style: Muted,
-				Text: l.Visibility + ", from " + strings.Join(l.Evidence, ", ") + TextIf(l.Model, ", summarized by the model")})
+			t.add(Line{Depth: 1, Head: "+", HeadStyle: Added, Text: l.Path + ": " + l.Text},
+				Line{Depth: 2, Style: Muted,
+					Text: l.Visibility + ", from " + strings.Join(l.Evidence, ", ") +
+						TextIf(l.Model, ", summarized by the model")})
 		}
 	}
 	for _, s := range slices.Concat(a.Plan.Stay, a.Left) {

@@ -71,7 +71,8 @@ func (a *ConflictsAnswer) render(t *Text) {
 			t.Changes++
 		}
 		for _, both := range c.Both {
-			for _, version := range []struct{ name, text string }{{"was", both.Base}, {"file", both.File}, {"copy", both.Copy}} {
+			for _, version := range []struct{ name, text string }{{"was", both.Base}, {"file", both.File},
+				{"copy", both.Copy}} {
 				for line := range strings.Lines(version.text) {
 					t.add(Line{Depth: 2, Head: fmt.Sprintf("%-5s", version.name), Text: strings.TrimRight(line, "\n")})
 				}
@@ -79,7 +80,8 @@ func (a *ConflictsAnswer) render(t *Text) {
 		}
 		t.addDiff(c.File, c.File, c.Diff)
 		if c.Problem != "" {
-			t.warn("%s: %s", c.Path, strings.Replace(c.Problem, "set keep to file", "merge the copy with --keep file", 1))
+			t.warn("%s: %s", c.Path, strings.Replace(c.Problem, "set keep to file",
+				"merge the copy with --keep file", 1))
 			if t.accepts("keep") {
 				t.Failure = someRemain
 			}
@@ -98,7 +100,8 @@ func (c *ConflictCopy) effect() string {
 	counts := andSome(c.Added, "added") + andSome(c.Changed, "changed") + andSome(c.Removed, "removed") +
 		andSome(c.Conflicts, "changed by both")
 	effect := strings.TrimPrefix(cmp.Or(counts, TextIf(c.Problem != "", "not merged"), "nothing new"), ", ")
-	return effect + TextIf(!c.Base && (counts != "" || c.Problem == ""), "; no common version: entries of both are kept")
+	return effect + TextIf(!c.Base && (counts != "" || c.Problem == ""),
+		"; no common version: entries of both are kept")
 }
 
 func (c *ConflictCopy) mergeState(dryRun bool) string {

@@ -27,5 +27,6 @@ func (a *EmbedAnswer) render(t *Text) {
 }
 
 func (a *EmbedAmount) addTo(t *Text, name string) {
-	t.addRow(name, "%s, %s, about %s", Plural(a.Texts, "text"), Plural(a.Characters, "character"), Plural(a.Tokens, "token"))
+	t.addRow(name, "%s, %s, about %s", Plural(a.Texts, "text"), Plural(a.Characters, "character"),
+		Plural(a.Tokens, "token"))
 }

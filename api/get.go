@@ -26,11 +26,14 @@ type GetAnswer struct {
 	Text        string         `json:"text"`
 	TotalLines  int            `json:"total_lines"` // number of lines of the file, as visible to the caller
 	Frontmatter map[string]any `json:"frontmatter,omitempty"`
-	Hash        string         `json:"hash,omitempty"`      // SHA-256 of the file, or of its visible part; none if that has a redaction
-	Host        string         `json:"host,omitempty"`      // machine that published the entry, if that is another one
-	Untrusted   bool           `json:"untrusted,omitempty"` // of an entry: written by others than the subject, or published by a machine that the configuration does not trust
+	// SHA-256 of the file, or of its visible part; none if that has a redaction
+	Hash string `json:"hash,omitempty"`
+	Host string `json:"host,omitempty"` // machine that published the entry, if that is another one
+	// of an entry: written by others than the subject, or published by a machine that the configuration does not trust
+	Untrusted bool `json:"untrusted,omitempty"`
 
-	UntrustedLines [][2]int `json:"untrusted_lines,omitempty"` // of a file: first and last lines of the ranges, within from and to, that others than the subject wrote
+	// of a file: first and last lines of the ranges, within from and to, that others than the subject wrote
+	UntrustedLines [][2]int `json:"untrusted_lines,omitempty"`
 
 	Stale bool       `json:"stale,omitempty"` // the file cannot be read: this is its last known content
 	Index IndexState `json:"index"`

@@ -13,19 +13,20 @@ import (
 // most recently updated one is returned. Unreadable items are ignored: they
 // neither hide nor are hidden by other items.
 type Item struct {
-	ID         string    `json:"id"` // unique within the subject
-	Subject    string    `json:"subject"`
-	Namespace  string    `json:"namespace"`
-	Key        string    `json:"key"`   // unique within the namespace
-	Value      string    `json:"value"` // text or JSON
-	Visibility string    `json:"visibility"`
-	Confidence *float64  `json:"confidence,omitempty"`
-	Source     string    `json:"source,omitempty"`
-	Untrusted  bool      `json:"untrusted,omitempty"` // written by others than the subject, in public or through a topic
-	Created    time.Time `json:"created,omitzero"`    // missing if the item was typed by hand without a time
-	Updated    time.Time `json:"updated,omitzero"`
-	Path       string    `json:"path"`
-	Line       int       `json:"line,omitempty"` // in the file as visible to the caller; missing if the line is hidden
+	ID         string   `json:"id"` // unique within the subject
+	Subject    string   `json:"subject"`
+	Namespace  string   `json:"namespace"`
+	Key        string   `json:"key"`   // unique within the namespace
+	Value      string   `json:"value"` // text or JSON
+	Visibility string   `json:"visibility"`
+	Confidence *float64 `json:"confidence,omitempty"`
+	Source     string   `json:"source,omitempty"`
+	// written by others than the subject, in public or through a topic
+	Untrusted bool      `json:"untrusted,omitempty"`
+	Created   time.Time `json:"created,omitzero"` // missing if the item was typed by hand without a time
+	Updated   time.Time `json:"updated,omitzero"`
+	Path      string    `json:"path"`
+	Line      int       `json:"line,omitempty"` // in the file as visible to the caller; missing if the line is hidden
 }
 
 // ItemAnswer is one item.
@@ -125,13 +126,15 @@ type ItemImportRequest struct {
 
 // ItemImportAnswer counts the imported items and lists the invalid lines.
 type ItemImportAnswer struct {
-	Imported  int           `json:"imported"`          // stored items
-	Unchanged int           `json:"unchanged"`         // items that are stored already
-	Older     int           `json:"older"`             // items that are not newer than the stored items of the same key, or than other lines
-	Removed   int           `json:"removed,omitempty"` // other stored items of the same keys, with other values, that were removed
-	Invalid   []LineProblem `json:"invalid"`           // lines that were not imported
-	DryRun    bool          `json:"dry_run,omitempty"` // nothing was written
-	Disabled  bool          `json:"disabled,omitempty"`
+	Imported  int `json:"imported"`  // stored items
+	Unchanged int `json:"unchanged"` // items that are stored already
+	// items that are not newer than the stored items of the same key, or than other lines
+	Older int `json:"older"`
+	// other stored items of the same keys, with other values, that were removed
+	Removed  int           `json:"removed,omitempty"`
+	Invalid  []LineProblem `json:"invalid"`           // lines that were not imported
+	DryRun   bool          `json:"dry_run,omitempty"` // nothing was written
+	Disabled bool          `json:"disabled,omitempty"`
 
 	Redaction
 }

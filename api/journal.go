@@ -37,7 +37,8 @@ type WriteRecord struct {
 	State  string    `json:"state"`            // done or undone
 	Undoes []string  `json:"undoes,omitempty"` // ids of the changes that this change undid
 
-	Program string `json:"program,omitempty"` // that requested the change, by its own account: cli, console, mcp:NAME or hook:NAME
+	// that requested the change, by its own account: cli, console, mcp:NAME or hook:NAME
+	Program string `json:"program,omitempty"`
 	Session string `json:"session,omitempty"` // of the program
 
 	Automatic bool       `json:"automatic,omitempty"` // made by the daemon without a request

@@ -34,7 +34,8 @@ type File struct {
 	Progress *Progress `json:"progress,omitempty"`
 	Text     string    `json:"text,omitempty"`
 
-	UntrustedLines [][2]int `json:"untrusted_lines,omitempty"` // of the text: first and last lines of the ranges that others than the subject wrote
+	// of the text: first and last lines of the ranges that others than the subject wrote
+	UntrustedLines [][2]int `json:"untrusted_lines,omitempty"`
 }
 
 // Progress contains completed and total counts.

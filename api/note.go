@@ -18,8 +18,9 @@ type CaptureRequest struct {
 // CaptureAnswer contains the position of the bullets. The path is empty if the
 // caller may not read the file in this context, or if there are no bullets.
 type CaptureAnswer struct {
-	Path     string `json:"path,omitempty"`
-	Lines    []int  `json:"lines"`              // line of each bullet, in the order of the request, 0 for one of an earlier day; empty without a path
+	Path string `json:"path,omitempty"`
+	// line of each bullet, in the order of the request, 0 for one of an earlier day; empty without a path
+	Lines    []int  `json:"lines"`
 	Already  int    `json:"already,omitempty"`  // bullets that already existed and were not written again
 	Queued   bool   `json:"queued,omitempty"`   // a model is processing the text; its bullets are written later
 	Note     string `json:"note,omitempty"`     // why there are no bullets

@@ -45,7 +45,8 @@ type LinkFrom struct {
 func (a *RelatedAnswer) render(t *Text) {
 	for _, l := range a.To {
 		t.Files = append(t.Files, l.Path)
-		link := Line{Path: a.Path, Line: l.Line, Text: strings.Join(strings.Fields(l.Text), " "), Untrusted: l.Untrusted}
+		link := Line{Path: a.Path, Line: l.Line, Text: strings.Join(strings.Fields(l.Text), " "),
+			Untrusted: l.Untrusted}
 		anchor := TextIf(l.Anchor != "", "#"+l.Anchor) + TextIf(l.Missing, " [missing]")
 		if l.Path != "" {
 			link.Target = l.Path + anchor

@@ -57,15 +57,16 @@ type RecentRequest struct {
 
 // SearchAnswer is a page of hits.
 type SearchAnswer struct {
-	Hits      []Hit        `json:"hits"`                // on this page, in order
-	Total     int          `json:"total"`               // readable entries that match, before equal ones are folded
-	TotalAll  int          `json:"total_all"`           // of these, entries that contain all words of the query
-	Absent    []string     `json:"absent,omitempty"`    // words of the query that nothing readable contains
-	Files     int          `json:"files"`               // files with these entries
-	Next      int          `json:"next,omitempty"`      // offset of the next page; absent on the last one
-	AsOf      time.Time    `json:"as_of"`               // reference time for ages
-	Note      string       `json:"note,omitempty"`      // why there are no hits, or fewer than expected
-	Corrected []Correction `json:"corrected,omitempty"` // words that nothing readable contains, for which similar words were searched
+	Hits     []Hit     `json:"hits"`             // on this page, in order
+	Total    int       `json:"total"`            // readable entries that match, before equal ones are folded
+	TotalAll int       `json:"total_all"`        // of these, entries that contain all words of the query
+	Absent   []string  `json:"absent,omitempty"` // words of the query that nothing readable contains
+	Files    int       `json:"files"`            // files with these entries
+	Next     int       `json:"next,omitempty"`   // offset of the next page; absent on the last one
+	AsOf     time.Time `json:"as_of"`            // reference time for ages
+	Note     string    `json:"note,omitempty"`   // why there are no hits, or fewer than expected
+	// words that nothing readable contains, for which similar words were searched
+	Corrected []Correction `json:"corrected,omitempty"`
 	Index     IndexState   `json:"index"`
 	TookMS    float64      `json:"took_ms"` // duration in milliseconds
 
@@ -81,39 +82,49 @@ type Correction struct {
 // A Hit is a matching entry in the present version of its file. Its line
 // numbers refer to the file as visible to the scope of the request.
 type Hit struct {
-	ID           string    `json:"id"` // path#id, accepted by get
-	Path         string    `json:"path"`
-	Line         int       `json:"line"`                    // first line
-	EndLine      int       `json:"end_line"`                // last line
-	Score        float64   `json:"score"`                   // higher is better; with explain, why contains the parts
-	Host         string    `json:"host,omitempty"`          // machine that published the entry, if that is another one; the path begins with it
-	Kind         string    `json:"kind"`                    // note, session, daily, longterm, items, identity or archive
-	Subject      string    `json:"subject,omitempty"`       // owner of the entry
-	Day          string    `json:"day,omitempty"`           // day of the file, YYYY-MM-DD
-	Session      string    `json:"session,omitempty"`       // session of the file
-	Section      string    `json:"section,omitempty"`       // headings above the entry, joined by " > "; at most 2000 characters
-	Title        string    `json:"title,omitempty"`         // at most 2000 characters
-	Text         string    `json:"text"`                    // at most 2000 characters
-	Truncated    bool      `json:"truncated,omitempty"`     // the text is longer
-	Snippet      string    `json:"snippet,omitempty"`       // part of the text with the matching words: up to six lines of code, a list or a table, or one line
-	Language     string    `json:"language,omitempty"`      // of the code in the snippet, as in its fence
-	Highlights   [][2]int  `json:"highlights,omitempty"`    // start and end of each match in the snippet, in characters
-	Type         string    `json:"type"`                    // fact, preference, project, decision, crumb, request or result
-	Tags         []string  `json:"tags,omitempty"`          // at most 100
-	Importance   float64   `json:"importance,omitempty"`    // 0 to 1
-	Visibility   string    `json:"visibility"`              // private_only or public_ok
-	Task         string    `json:"task,omitempty"`          // open if any of its tasks is open, else done
-	Added        string    `json:"added,omitempty"`         // day on which the entry was added, YYYY-MM-DD
-	Time         time.Time `json:"time,omitzero"`           // time from which the age is counted
-	Untrusted    bool      `json:"untrusted,omitempty"`     // written by others than the subject, in public or through a topic
-	Conflict     string    `json:"conflict,omitempty"`      // the file that lacks the entry, if it is only in a conflict copy of the file
-	AlsoAt       []Place   `json:"also_at,omitempty"`       // other places with the same text
-	SupersededBy *Place    `json:"superseded_by,omitempty"` // readable entry that replaces this one
-	Missing      []string  `json:"missing,omitempty"`       // words of the query that the entry lacks, for queries of up to 12 words
-	Partial      []string  `json:"partial,omitempty"`       // those of them of which it contains parts, such as the use of useReducer
-	More         int       `json:"more,omitempty"`          // other entries of the file that match, if the file is one hit
-	Stale        bool      `json:"stale,omitempty"`         // the file cannot be read: this is its last known content
-	Why          *Why      `json:"why,omitempty"`           // with explain
+	ID      string  `json:"id"` // path#id, accepted by get
+	Path    string  `json:"path"`
+	Line    int     `json:"line"`     // first line
+	EndLine int     `json:"end_line"` // last line
+	Score   float64 `json:"score"`    // higher is better; with explain, why contains the parts
+	// machine that published the entry, if that is another one; the path begins with it
+	Host string `json:"host,omitempty"`
+	// note, session, daily, longterm, items, identity or archive
+	Kind    string `json:"kind"`
+	Subject string `json:"subject,omitempty"` // owner of the entry
+	Day     string `json:"day,omitempty"`     // day of the file, YYYY-MM-DD
+	Session string `json:"session,omitempty"` // session of the file
+	// headings above the entry, joined by " > "; at most 2000 characters
+	Section   string `json:"section,omitempty"`
+	Title     string `json:"title,omitempty"`     // at most 2000 characters
+	Text      string `json:"text"`                // at most 2000 characters
+	Truncated bool   `json:"truncated,omitempty"` // the text is longer
+	// part of the text with the matching words: up to six lines of code, a list or a table, or one line
+	Snippet    string   `json:"snippet,omitempty"`
+	Language   string   `json:"language,omitempty"`   // of the code in the snippet, as in its fence
+	Highlights [][2]int `json:"highlights,omitempty"` // start and end of each match in the snippet, in characters
+	// fact, preference, project, decision, crumb, request or result
+	Type       string    `json:"type"`
+	Tags       []string  `json:"tags,omitempty"`       // at most 100
+	Importance float64   `json:"importance,omitempty"` // 0 to 1
+	Visibility string    `json:"visibility"`           // private_only or public_ok
+	Task       string    `json:"task,omitempty"`       // open if any of its tasks is open, else done
+	Added      string    `json:"added,omitempty"`      // day on which the entry was added, YYYY-MM-DD
+	Time       time.Time `json:"time,omitzero"`        // time from which the age is counted
+	// written by others than the subject, in public or through a topic
+	Untrusted bool `json:"untrusted,omitempty"`
+	// the file that lacks the entry, if it is only in a conflict copy of the file
+	Conflict     string  `json:"conflict,omitempty"`
+	AlsoAt       []Place `json:"also_at,omitempty"`       // other places with the same text
+	SupersededBy *Place  `json:"superseded_by,omitempty"` // readable entry that replaces this one
+	// words of the query that the entry lacks, for queries of up to 12 words
+	Missing []string `json:"missing,omitempty"`
+	// those of them of which it contains parts, such as the use of useReducer
+	Partial []string `json:"partial,omitempty"`
+	// other entries of the file that match, if the file is one hit
+	More  int  `json:"more,omitempty"`
+	Stale bool `json:"stale,omitempty"` // the file cannot be read: this is its last known content
+	Why   *Why `json:"why,omitempty"`   // with explain
 }
 
 // A Place is the position of an entry.
@@ -128,18 +139,20 @@ type Place struct {
 // In a search by words and meaning, these are the parts of the score by words, and
 // Score is that of the two ranks.
 type Why struct {
-	Terms       []TermScore `json:"terms,omitempty"`
-	Own         float64     `json:"own,omitempty"`        // from the words in the entry
-	Near        float64     `json:"near,omitempty"`       // from the words in the neighboring entries
-	File        float64     `json:"file,omitempty"`       // from the words in the file
-	Date        float64     `json:"date,omitempty"`       // from the dates in the query, and from words of time if the query asks for one
-	Recency     float64     `json:"recency,omitempty"`    // overlap: from the age of the entry
-	Superseded  float64     `json:"superseded,omitempty"` // negative if the entry that replaces this one has a lower score
-	Text        float64     `json:"text,omitempty"`       // overlap: share of the words in the entry
-	Importance  float64     `json:"importance,omitempty"`
-	WordsRank   int         `json:"words_rank,omitempty"`   // rank by words, from 1; 0 beyond the ranks that count
-	MeaningRank int         `json:"meaning_rank,omitempty"` // rank by meaning, from 1; 0 beyond the ranks that count
-	Cosine      float64     `json:"cosine,omitempty"`       // similarity of the meanings of query and entry, -1 to 1
+	Terms []TermScore `json:"terms,omitempty"`
+	Own   float64     `json:"own,omitempty"`  // from the words in the entry
+	Near  float64     `json:"near,omitempty"` // from the words in the neighboring entries
+	File  float64     `json:"file,omitempty"` // from the words in the file
+	// from the dates in the query, and from words of time if the query asks for one
+	Date    float64 `json:"date,omitempty"`
+	Recency float64 `json:"recency,omitempty"` // overlap: from the age of the entry
+	// negative if the entry that replaces this one has a lower score
+	Superseded  float64 `json:"superseded,omitempty"`
+	Text        float64 `json:"text,omitempty"` // overlap: share of the words in the entry
+	Importance  float64 `json:"importance,omitempty"`
+	WordsRank   int     `json:"words_rank,omitempty"`   // rank by words, from 1; 0 beyond the ranks that count
+	MeaningRank int     `json:"meaning_rank,omitempty"` // rank by meaning, from 1; 0 beyond the ranks that count
+	Cosine      float64 `json:"cosine,omitempty"`       // similarity of the meanings of query and entry, -1 to 1
 }
 
 // TermScore is one term's part of an entry's own score.
@@ -220,7 +233,8 @@ func (h *Hit) render(t *Text) {
 	}
 	text := Line{Form: Body, Depth: 2, Text: t.shorten(firstLine(h.Text)), Untrusted: h.Untrusted}
 	title := Line{Path: h.Path, Line: h.Line, Section: h.Section, Untrusted: h.Untrusted,
-		Notes: []string{TextIf(h.Task != "", h.Task+" task"), TextIf(h.Day == "" || !strings.Contains(h.Path, h.Day), t.formatDay(h.Time)), h.Language,
+		Notes: []string{TextIf(h.Task != "", h.Task+" task"),
+			TextIf(h.Day == "" || !strings.Contains(h.Path, h.Day), t.formatDay(h.Time)), h.Language,
 			TextIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),
 			TextIf(h.Conflict != "", "conflict copy"), TextIf(h.Stale, "stale: the file is unreadable")}}
 	cut := false
@@ -238,7 +252,8 @@ func (h *Hit) render(t *Text) {
 	}
 	t.addPlaces(h.AlsoAt, Line{Depth: 2, Head: "also at", HeadStyle: Muted, Untrusted: h.Untrusted})
 	if s := h.SupersededBy; s != nil {
-		t.add(Line{Depth: 2, Head: "superseded by", HeadStyle: Muted, Path: s.Path, Line: s.Line, Untrusted: h.Untrusted})
+		t.add(Line{Depth: 2, Head: "superseded by", HeadStyle: Muted, Path: s.Path, Line: s.Line,
+			Untrusted: h.Untrusted})
 	}
 	if h.More > 0 {
 		t.add(Line{Depth: 2, Text: fmt.Sprintf("and %d more in this file", h.More), Style: Muted})

@@ -18,20 +18,23 @@ type SessionRequest struct {
 
 // SessionAnswer is the result of merging a draft.
 type SessionAnswer struct {
-	Path        string          `json:"path,omitempty"`
-	Added       []SessionItem   `json:"added"`   // new items
-	Updated     []SessionItem   `json:"updated"` // existing items with changed content
-	Merged      []SessionItem   `json:"merged"`  // existing items without a change
-	LeftOut     []LeftOut       `json:"left_out"`
-	Merge       string          `json:"merge,omitempty"` // how existing items were matched: by rules, or semantic, from the proposals of a model
-	Todos       []TodoPlace     `json:"todos"`           // tasks of other files that were ticked as a result
+	Path    string        `json:"path,omitempty"`
+	Added   []SessionItem `json:"added"`   // new items
+	Updated []SessionItem `json:"updated"` // existing items with changed content
+	Merged  []SessionItem `json:"merged"`  // existing items without a change
+	LeftOut []LeftOut     `json:"left_out"`
+	// how existing items were matched: by rules, or semantic, from the proposals of a model
+	Merge       string          `json:"merge,omitempty"`
+	Todos       []TodoPlace     `json:"todos"` // tasks of other files that were ticked as a result
 	Frontmatter map[string]any  `json:"frontmatter,omitempty"`
 	Promoted    *RememberAnswer `json:"promoted,omitempty"`
 	Hints       []string        `json:"hints"`
 	DryRun      bool            `json:"dry_run"`
-	Diff        []DiffHunk      `json:"diff,omitempty"`      // in a dry run: the changes to the file, as visible to the caller
-	Untrusted   bool            `json:"untrusted,omitempty"` // the diff may contain text that others than the subject wrote
-	Disabled    bool            `json:"disabled,omitempty"`  // memory is turned off: nothing was written
+	// in a dry run: the changes to the file, as visible to the caller
+	Diff []DiffHunk `json:"diff,omitempty"`
+	// the diff may contain text that others than the subject wrote
+	Untrusted bool `json:"untrusted,omitempty"`
+	Disabled  bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction
 }
@@ -45,7 +48,8 @@ type SessionItem struct {
 
 	Untrusted bool `json:"untrusted,omitempty"` // of a merged item: written by others than the subject
 
-	Similar string `json:"similar,omitempty"` // of an added item: first line of an earlier item with most of its words, which may be a duplicate
+	// of an added item: first line of an earlier item with most of its words, which may be a duplicate
+	Similar string `json:"similar,omitempty"`
 }
 
 // LeftOut is a part of a draft that was not written.
@@ -124,7 +128,8 @@ func (a *SessionAnswer) render(t *Text) {
 		for _, i := range list.items {
 			t.add(Line{Depth: 1, Head: list.sign, HeadStyle: list.style, Text: i.Section + ": " + i.Text,
 				Untrusted: i.Untrusted, Notes: []string{
-					TextIf(i.Line > 0, fmt.Sprintf("line %d%s", i.Line, TextIf(i.Similar != "", ", similar to: "+i.Similar)))}})
+					TextIf(i.Line > 0, fmt.Sprintf("line %d%s", i.Line,
+						TextIf(i.Similar != "", ", similar to: "+i.Similar)))}})
 		}
 	}
 	for _, l := range a.LeftOut {

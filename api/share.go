@@ -25,9 +25,10 @@ type ShareStatusAnswer struct {
 // ShareStatus is the state of publishing entries to a shared store and of asking
 // it.
 type ShareStatus struct {
-	URL       string    `json:"url"`              // of the store
-	Host      string    `json:"host"`             // name of this machine in the store
-	State     string    `json:"state"`            // publishing, waiting (the store does not answer), or failed (until the configuration or the store changes)
+	URL  string `json:"url"`  // of the store
+	Host string `json:"host"` // name of this machine in the store
+	// publishing, waiting (the store does not answer), or failed (until the configuration or the store changes)
+	State     string    `json:"state"`
 	Published int       `json:"published"`        // entries of this machine in the store
 	Spooled   int       `json:"spooled"`          // changes that wait for the store
 	Bytes     int64     `json:"bytes"`            // size of these changes
@@ -47,17 +48,19 @@ type ShareRefusal struct {
 // A SharePlan lists the entries that the configuration publishes.
 type SharePlan struct {
 	Partitions []SharePartition `json:"partitions"`
-	Files      int              `json:"files"`             // files with these entries
-	Withheld   int              `json:"withheld"`          // entries that are not published because of a credential or their size
-	Problem    string           `json:"problem,omitempty"` // why less is published than the patterns select
+	Files      int              `json:"files"` // files with these entries
+	// entries that are not published because of a credential or their size
+	Withheld int    `json:"withheld"`
+	Problem  string `json:"problem,omitempty"` // why less is published than the patterns select
 }
 
 // A SharePartition counts the published entries of a subject with a visibility.
 type SharePartition struct {
-	Subject    string   `json:"subject,omitempty"` // empty for public text without a subject
-	Visibility string   `json:"visibility"`
-	Entries    int      `json:"entries"`
-	First      []string `json:"first,omitempty"` // first lines of the first of them, as far as the caller can read these
+	Subject    string `json:"subject,omitempty"` // empty for public text without a subject
+	Visibility string `json:"visibility"`
+	Entries    int    `json:"entries"`
+	// first lines of the first of them, as far as the caller can read these
+	First []string `json:"first,omitempty"`
 }
 
 // SharePushRequest requests that changes be published now.

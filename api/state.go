@@ -24,7 +24,8 @@ type IndexState struct {
 	Degraded bool    `json:"degraded"`           // the index is incomplete, or a hit has just changed
 	Shared   string  `json:"shared,omitempty"`   // entries of other machines: included, partial (the store may have more that match), timeout or unavailable; absent if they are not searched
 	Problem  string  `json:"problem,omitempty"`  // why the answer may be incomplete; only for the owner
-	Notice   string  `json:"notice,omitempty"`   // the same in words for people and models, for every caller; absent if the answer is complete
+	// the same in words for people and models, for every caller; absent if the answer is complete
+	Notice string `json:"notice,omitempty"`
 
 	Semantic *Semantic `json:"semantic,omitempty"` // of a search that can compare meanings
 }

@@ -28,8 +28,9 @@ type Status struct {
 	Uptime    string    `json:"uptime"`     // time since the start
 	Root      string    `json:"root"`       // memory directory
 	RootState string    `json:"root_state"` // starting, watched, missing, or holding (many files vanished at once)
-	State     string    `json:"state"`      // in words: healthy, not healthy, or indexing with the number of files to go
-	Sockets   []string  `json:"sockets"`    // paths of the sockets
+	// in words: healthy, not healthy, or indexing with the number of files to go
+	State   string   `json:"state"`
+	Sockets []string `json:"sockets"` // paths of the sockets
 
 	Files   int `json:"files"`   // number of indexed files
 	Entries int `json:"entries"` // number of indexed entries
@@ -48,10 +49,11 @@ type Status struct {
 	Share     *ShareStatus     `json:"share,omitempty"`     // missing if nothing is shared
 	Embed     *EmbedStatus     `json:"embed,omitempty"`     // missing if no embeddings endpoint is configured
 
-	SkippedFiles int           `json:"skipped_files"` // number of skipped files and directories
-	Skipped      []Skipped     `json:"skipped"`       // first of the skipped files
-	ProblemCount int           `json:"problem_count"` // number of problems
-	Problems     []FileProblem `json:"problems"`      // first of the problems; problems of the daemon itself have no path
+	SkippedFiles int       `json:"skipped_files"` // number of skipped files and directories
+	Skipped      []Skipped `json:"skipped"`       // first of the skipped files
+	ProblemCount int       `json:"problem_count"` // number of problems
+	// first of the problems; problems of the daemon itself have no path
+	Problems []FileProblem `json:"problems"`
 
 	MemoryBytes uint64 `json:"memory_bytes"` // bytes of system memory that the daemon holds
 	OpenFiles   int    `json:"open_files"`   // number of open file descriptors
@@ -88,8 +90,9 @@ type IndexStatus struct {
 
 // WatchStatus is the state of the watcher.
 type WatchStatus struct {
-	Directories   int       `json:"directories"`    // number of watched directories
-	Limit         int       `json:"limit"`          // kernel limit on watches of all programs of the user; 0 means unknown
+	Directories int `json:"directories"` // number of watched directories
+	// kernel limit on watches of all programs of the user; 0 means unknown
+	Limit         int       `json:"limit"`
 	Polled        []string  `json:"polled"`         // directories that are polled, because they cannot be watched
 	Overflows     int       `json:"overflows"`      // number of overflows of the event queue since the start
 	LastReconcile time.Time `json:"last_reconcile"` // last comparison of all files
@@ -245,7 +248,8 @@ func (a *StatusAnswer) render(t *Text) {
 	t.addRow("files", "%s, %s, %d skipped, %s", Plural(s.Files, "file"), Plural(s.Entries, "entry"), s.SkippedFiles,
 		Plural(s.ProblemCount, "problem"))
 	if x := s.Index; x.Degraded || x.Total > 0 || x.Pending > 0 {
-		t.addRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending, fmt.Sprintf("%.1f MiB", float64(x.Size)/(1<<20)),
+		t.addRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending,
+			fmt.Sprintf("%.1f MiB", float64(x.Size)/(1<<20)),
 			TextIf(x.Total > 0, fmt.Sprintf(", building %d/%d", x.Done, x.Total)), TextIf(x.Degraded, ", degraded"))
 	}
 	if n := len(s.Watch.Polled); n > 0 {

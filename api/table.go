@@ -40,9 +40,11 @@ var Operations = []*Operation{
 	NewOperation[TodoRequest](Operation{
 		Name: "todo", Summary: "Mark a task as done in all its files, or reopen it", Needs: InPrivate, InInbox: true,
 		Commands: []Command{{
-			Words: "todo done", Summary: "Mark a task as done in all its files", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
+			Words: "todo done", Summary: "Mark a task as done in all its files",
+			Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
 		}, {
-			Words: "todo reopen", Summary: "Reopen a task", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "open"},
+			Words: "todo reopen", Summary: "Reopen a task", Example: "Add an index on reports.created_at",
+			Set: map[string]string{"state": "open"},
 		}},
 	}),
 	NewOperation[TodoAddRequest](Operation{
@@ -72,7 +74,8 @@ var Operations = []*Operation{
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
 	}),
 	NewOperation[CaptureRequest](Operation{
-		Name: "capture", Summary: "Append one to three bullets about requests or results to the daily log", Needs: AnySubject,
+		Name: "capture", Summary: "Append one to three bullets about requests or results to the daily log",
+		Needs:   AnySubject,
 		Example: `"The login works again" "It was the clock of the server"`,
 	}),
 	NewOperation[RememberRequest](Operation{
@@ -91,10 +94,12 @@ var Operations = []*Operation{
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}),
 	NewOperation[EditRequest](Operation{
-		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, InInbox: true, ProgramsOnly: true,
+		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, InInbox: true,
+		ProgramsOnly: true,
 	}),
 	NewOperation[WriteRequest](Operation{
-		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, InInbox: true, ProgramsOnly: true,
+		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, InInbox: true,
+		ProgramsOnly: true,
 	}),
 	NewOperation[ProfileRequest](Operation{
 		Name: "profile", Summary: "Save a summary about a subject, with its evidence", Needs: InPrivate,
@@ -136,23 +141,32 @@ var Operations = []*Operation{
 		Name: "import", Summary: "Write records of another program to private files", Needs: TheOwner,
 		Admin: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
-			Words: "import chatgpt", Summary: "Import conversations of ChatGPT", Example: "chatgpt-export.zip --dry-run", Set: map[string]string{"source": "chatgpt"},
+			Words: "import chatgpt", Summary: "Import conversations of ChatGPT",
+			Example: "chatgpt-export.zip --dry-run", Set: map[string]string{"source": "chatgpt"},
 		}, {
-			Words: "import claude", Summary: "Import conversations and projects of Claude", Example: "claude-export.zip --dry-run", Set: map[string]string{"source": "claude"},
+			Words: "import claude", Summary: "Import conversations and projects of Claude",
+			Example: "claude-export.zip --dry-run", Set: map[string]string{"source": "claude"},
 		}, {
-			Words: "import claude-code", Summary: "Import sessions of Claude Code", Example: "~/.claude/projects --since 30d", Set: map[string]string{"source": "claude-code"},
+			Words: "import claude-code", Summary: "Import sessions of Claude Code",
+			Example: "~/.claude/projects --since 30d", Set: map[string]string{"source": "claude-code"},
 		}, {
-			Words: "import codex", Summary: "Import sessions of Codex", Example: "~/.codex/sessions --since 30d", Set: map[string]string{"source": "codex"},
+			Words: "import codex", Summary: "Import sessions of Codex", Example: "~/.codex/sessions --since 30d",
+			Set: map[string]string{"source": "codex"},
 		}, {
-			Words: "import mem0", Summary: "Import memories of mem0", Example: "mem0.json", Set: map[string]string{"source": "mem0"},
+			Words: "import mem0", Summary: "Import memories of mem0", Example: "mem0.json",
+			Set: map[string]string{"source": "mem0"},
 		}, {
-			Words: "import server-memory", Summary: "Import the graph of the MCP server memory", Example: "memory.json", Set: map[string]string{"source": "server-memory"},
+			Words: "import server-memory", Summary: "Import the graph of the MCP server memory",
+			Example: "memory.json", Set: map[string]string{"source": "server-memory"},
 		}, {
-			Words: "import basic-memory", Summary: "Import the notes of Basic Memory", Example: "~/basic-memory", Set: map[string]string{"source": "basic-memory"},
+			Words: "import basic-memory", Summary: "Import the notes of Basic Memory", Example: "~/basic-memory",
+			Set: map[string]string{"source": "basic-memory"},
 		}, {
-			Words: "import claude-mem", Summary: "Import an export of claude-mem", Example: "claude-mem.json", Set: map[string]string{"source": "claude-mem"},
+			Words: "import claude-mem", Summary: "Import an export of claude-mem", Example: "claude-mem.json",
+			Set: map[string]string{"source": "claude-mem"},
 		}, {
-			Words: "import jsonl", Summary: "Import JSON lines of export, or of other programs", Example: "short_term.jsonl long_term.jsonl", Set: map[string]string{"source": "jsonl"},
+			Words: "import jsonl", Summary: "Import JSON lines of export, or of other programs",
+			Example: "short_term.jsonl long_term.jsonl", Set: map[string]string{"source": "jsonl"},
 		}},
 	}),
 	NewOperation[ExportRequest](Operation{
@@ -213,9 +227,11 @@ var Operations = []*Operation{
 		Name: "share_status", Summary: "Show the state of the store that several machines share", Needs: TheOwner,
 		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
-			Words: "share status", Summary: "Show the state of the store that several machines share", Without: []string{"plan"},
+			Words: "share status", Summary: "Show the state of the store that several machines share",
+			Without: []string{"plan"},
 		}, {
-			Words: "share plan", Summary: "Show which entries would be published, and send nothing", Set: map[string]string{"plan": "true"},
+			Words: "share plan", Summary: "Show which entries would be published, and send nothing",
+			Set: map[string]string{"plan": "true"},
 		}},
 	}),
 	NewOperation[SharePushRequest](Operation{
@@ -224,11 +240,13 @@ var Operations = []*Operation{
 		Commands: []Command{{
 			Words: "share init", Summary: "Create the collections of the shared store, publish all entries, and repair differences", Set: map[string]string{"step": "init"},
 		}, {
-			Words: "share push", Summary: "Publish changes to the shared store now", Set: map[string]string{"step": "push"},
+			Words: "share push", Summary: "Publish changes to the shared store now",
+			Set: map[string]string{"step": "push"},
 		}},
 	}),
 	NewOperation[ShareForgetRequest](Operation{
-		Name: "share_forget_host", Summary: "Remove the entries of another machine from the shared store", Needs: TheOwner,
+		Name: "share_forget_host", Summary: "Remove the entries of another machine from the shared store",
+		Needs:   TheOwner,
 		Command: "share forget-host", Example: "old-laptop", Admin: true, Long: true, HumansOnly: true,
 	}),
 	NewOperation[CompactRequest](Operation{

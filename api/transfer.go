@@ -35,7 +35,8 @@ type ImportRecord struct {
 	Path    string `json:"path,omitempty"`    // file of the entries, if it is free
 	Front   string `json:"front,omitempty"`   // its frontmatter, with the lines of dashes
 	Summary string `json:"summary,omitempty"` // profile or project: the part is a summary for the owner's file of these
-	Origin  string `json:"origin,omitempty"`  // of the ids in evidence, as in the names of daily notes; in other formats the name that the user gave
+	// of the ids in evidence, as in the names of daily notes; in other formats the name that the user gave
+	Origin string `json:"origin,omitempty"`
 }
 
 // An ImportPart is a message, or a block of Markdown.
@@ -51,16 +52,17 @@ type ImportPart struct {
 
 // ImportAnswer counts the files of the imported records.
 type ImportAnswer struct {
-	Created   int              `json:"created"`           // new files
-	Rewritten int              `json:"rewritten"`         // files that contained another version of the record
-	Unchanged int              `json:"unchanged"`         // files that contain the record
-	Edited    int              `json:"edited"`            // files that were edited since their import, and stay
-	Older     int              `json:"older"`             // records from before since
-	Failed    int              `json:"failed"`            // records that were not imported
-	Records   []ImportedRecord `json:"records"`           // in the order of the request
-	Changes   map[string]int   `json:"changes,omitempty"` // entries that differ from their lines in text, tags, id and so on
-	DryRun    bool             `json:"dry_run,omitempty"` // nothing was written
-	Disabled  bool             `json:"disabled,omitempty"`
+	Created   int              `json:"created"`   // new files
+	Rewritten int              `json:"rewritten"` // files that contained another version of the record
+	Unchanged int              `json:"unchanged"` // files that contain the record
+	Edited    int              `json:"edited"`    // files that were edited since their import, and stay
+	Older     int              `json:"older"`     // records from before since
+	Failed    int              `json:"failed"`    // records that were not imported
+	Records   []ImportedRecord `json:"records"`   // in the order of the request
+	// entries that differ from their lines in text, tags, id and so on
+	Changes  map[string]int `json:"changes,omitempty"`
+	DryRun   bool           `json:"dry_run,omitempty"` // nothing was written
+	Disabled bool           `json:"disabled,omitempty"`
 
 	Redaction
 }
@@ -103,11 +105,12 @@ type ExportFile struct {
 
 // An ExportEntry is an entry with everything that is known about it.
 type ExportEntry struct {
-	ID         string    `json:"memory_id"` // path#id
-	Path       string    `json:"path"`
-	Section    []string  `json:"section,omitempty"` // headings above the entry, outermost first
-	Levels     []int     `json:"levels,omitempty"`  // of the headings, if they are not 1, 2 and so on
-	Kind       string    `json:"kind"`              // of the file: note, session, daily, longterm, items, identity or archive
+	ID      string   `json:"memory_id"` // path#id
+	Path    string   `json:"path"`
+	Section []string `json:"section,omitempty"` // headings above the entry, outermost first
+	Levels  []int    `json:"levels,omitempty"`  // of the headings, if they are not 1, 2 and so on
+	// of the file: note, session, daily, longterm, items, identity or archive
+	Kind       string    `json:"kind"`
 	Type       string    `json:"type"`
 	Content    string    `json:"content"` // Markdown
 	Title      string    `json:"title,omitempty"`

@@ -44,7 +44,8 @@ const Listening = "listening"
 
 // An Event is a change or a problem of the memory.
 type Event struct {
-	Event   string    `json:"event"` // listening, indexed, gone, write, compacted, problem, or lost: events were dropped
+	// listening, indexed, gone, write, compacted, problem, or lost: events were dropped
+	Event   string    `json:"event"`
 	Time    time.Time `json:"time"`
 	Path    string    `json:"path,omitempty"`
 	Kind    string    `json:"kind,omitempty"`

@@ -21,8 +21,8 @@ import (
 //
 // Of entries with identical bytes, such as repeated items, the archive keeps one,
 // because a repeated entry looks the same as the copy of an interrupted run.
-func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *Plan, now time.Time, asked bool) (gone int,
-	err error) {
+func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *Plan, now time.Time,
+	asked bool) (gone int, err error) {
 	dir, subject, err := archiveOf(doc)
 	if err != nil {
 		return 0, err
@@ -82,7 +82,8 @@ func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *P
 				return nil, errChanged // the archive keeps copies, which the next run finds
 			}
 			have := c.readOrigins(archives, doc, plan)
-			entries := slices.DeleteFunc(plan.entries(), func(i int) bool { return !have[originOf(doc, &doc.Entries[i])] })
+			entries := slices.DeleteFunc(plan.entries(),
+				func(i int) bool { return !have[originOf(doc, &doc.Entries[i])] })
 			text, stuck := c.withoutEntries(doc, entries)
 			gone = len(entries) - len(stuck)
 			return text, nil

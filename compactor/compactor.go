@@ -186,7 +186,8 @@ func matchesRequest(pattern, path string) bool {
 
 // executePlan executes a plan, or computes its diff for a dry run. It records a
 // failure in the plan and returns an error only if the run must stop.
-func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *Plan, r Request, report *Report) error {
+func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *Plan, r Request,
+	report *Report) error {
 	if len(plan.Steps) == 0 {
 		return nil
 	}

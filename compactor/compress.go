@@ -75,7 +75,8 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 	var places []memory.Place
 	for _, path := range c.Paths() {
 		// The days of an Obsidian vault stay where they are.
-		if p := c.Layout.Place(path); (p.Kind == memory.Session || p.Kind == memory.Daily) && p.Day <= last && !p.ByFormat {
+		if p := c.Layout.Place(path); (p.Kind == memory.Session || p.Kind == memory.Daily) && p.Day <= last &&
+			!p.ByFormat {
 			places = append(places, p)
 		}
 	}

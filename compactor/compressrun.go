@@ -87,9 +87,10 @@ func (c *Compress) processFile(ctx context.Context, f *Compressed, asked bool, g
 			return err
 		}
 	}
-	moved, err := c.Writer.Move(ctx, f.From, f.To, change(f.From, "archived in "+f.To, func(old *vault.File) ([]byte, error) {
-		return f.source, f.check(old)
-	}))
+	moved, err := c.Writer.Move(ctx, f.From, f.To,
+		change(f.From, "archived in "+f.To, func(old *vault.File) ([]byte, error) {
+			return f.source, f.check(old)
+		}))
 	*group = cmp.Or(*group, moved.ID)
 	return err
 }

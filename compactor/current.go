@@ -88,7 +88,8 @@ func cutDay(title string) (topic, day string, ok bool) {
 // interrupted run.
 func (c *currentSummary) includes(s *memory.Summary) bool {
 	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) }) &&
-		!slices.ContainsFunc(transcript.Sentences(s.Text), func(text string) bool { return !strings.Contains(c.Text, text) })
+		!slices.ContainsFunc(transcript.Sentences(s.Text),
+			func(text string) bool { return !strings.Contains(c.Text, text) })
 }
 
 // mergeSummaries returns a summary of the texts of both, the newer one first. It

@@ -78,7 +78,8 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 	// The source path comes from the entry itself, so check that this is the
 	// archive of that file.
 	if dir, _, err := archiveOf(doc); err != nil || doc.Place.Kind != memory.Longterm || dir != path.Dir(b.archive) {
-		return nil, fmt.Errorf("%w: it names %s as its source, but that file has another archive", ErrNotArchived, b.from)
+		return nil, fmt.Errorf("%w: it names %s as its source, but that file has another archive", ErrNotArchived,
+			b.from)
 	}
 	if at := b.findEntry(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
 		// A killed process restored the entry, or it was never removed.

@@ -54,7 +54,8 @@ func parseTimes(spec string) (cron.Schedule, error) {
 		}
 	case *cron.SpecSchedule:
 		t.Location = time.UTC
-		if t.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // any date that exists occurs within five years
+		// any date that exists occurs within five years
+		if t.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 			return nil, errors.New("no such day")
 		}
 	}

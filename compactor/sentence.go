@@ -124,7 +124,8 @@ func joinSentences(list []sentence) string {
 	var b strings.Builder
 	for i, s := range list {
 		if i > 0 {
-			if last, _ := utf8.DecodeLastRuneInString(b.String()); !strings.ContainsRune(".!?…。！？;；:：", last) {
+			last, _ := utf8.DecodeLastRuneInString(b.String())
+			if !strings.ContainsRune(".!?…。！？;；:：", last) {
 				b.WriteByte(';')
 			}
 			b.WriteByte(' ')

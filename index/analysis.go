@@ -304,7 +304,8 @@ var elided = []string{"l", "d", "j", "m", "t", "s", "n", "c", "qu", "un", "all",
 // own. Contractions of English, such as c'mon and d'you, have other letters there.
 func isElided(word string, next rune) bool {
 	folded := foldRune(unicode.ToLower(next))
-	return len(folded) > 0 && strings.ContainsRune("aeiouh", folded[0]) && slices.Contains(elided, strings.ToLower(word))
+	return len(folded) > 0 && strings.ContainsRune("aeiouh", folded[0]) &&
+		slices.Contains(elided, strings.ToLower(word))
 }
 
 func isElision(text string, t token) bool {

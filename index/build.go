@@ -89,7 +89,8 @@ type fileWriter struct {
 
 // writeDocument writes a variant: the whole file or its excerpt.
 func (w *fileWriter) writeDocument(doc *memory.Document) {
-	v := &variant{partition: doc.Partition, sum: sumOf(w.file.hash), entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc), written: noTime}
+	v := &variant{partition: doc.Partition, sum: sumOf(w.file.hash), entries: make([]entry, 0, len(doc.Entries)),
+		links: linksOf(doc), written: noTime}
 	if doc.Partition.Visibility == memory.PublicOK {
 		v.sum = w.textSum(doc.Source)
 	}

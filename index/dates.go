@@ -50,7 +50,8 @@ func (s *search) readDates() {
 		}
 		isDay := n.Last.Sub(n.First) < 48*time.Hour
 		s.dates.periods = append(s.dates.periods,
-			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly), text[n.Name.Start:n.Name.End]})
+			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly),
+				text[n.Name.Start:n.Name.End]})
 		s.analyzer.eachToken(text[n.Name.Start:n.Name.End], func(t token) { inName[t.term] = true })
 		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool {
 			return w.start < n.Name.End && n.Name.Start < w.start+len(w.text)

@@ -16,7 +16,8 @@ func (a *analyzer) emitJoined(start, end int) {
 	a.joined = -1
 	rest := a.text[end:]
 	switch {
-	case len(rest) > 1 && rest[0] == '.' && (classOf(rune(rest[1])) == classLetter || classOf(rune(rest[1])) == classDigit):
+	case len(rest) > 1 && rest[0] == '.' &&
+		(classOf(rune(rest[1])) == classLetter || classOf(rune(rest[1])) == classDigit):
 		a.joined = first
 		return
 	case len(rest) > 1 && rest[0] == '-' && first == start && classOf(rune(rest[1])) == classDigit &&

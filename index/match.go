@@ -213,7 +213,8 @@ func (s *search) variantBound(a *acc) (score float64, candidates int) {
 	case s.query.Mode == Relevance && a.some == 0:
 		return s.scoreBound(a.score * tuning.file), 1 // for the head
 	case s.query.Mode == Relevance:
-		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file), int(a.pass)
+		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file),
+			int(a.pass)
 	case s.query.Mode == Overlap && !s.query.All:
 		r := s.table.spans.at(a.variant)
 		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.words), len(s.words.terms))
@@ -230,7 +231,8 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 		if a, cells := s.cellOf(c); a != nil {
 			hits = int(cells[c.entry].words)
 		}
-		return overlapScore(q, s.weightOf(c.variant), e.time, s.table.variantAt(c.variant).important.at(int(c.entry)), hits,
+		return overlapScore(q, s.weightOf(c.variant), e.time,
+			s.table.variantAt(c.variant).important.at(int(c.entry)), hits,
 			len(s.words.terms))
 	case q.Mode == Recent || len(s.words.terms) == 0:
 		return float64(s.timeOf(c.entryKey)) / 1e9, Why{}

@@ -266,8 +266,9 @@ func diskFull(err error) bool { return containsText(err, syscall.ENOSPC, syscall
 // lacksResources reports whether err means a lack of system resources, a read-only file
 // system or a disk that does not respond. Such an error is no evidence of a damaged index.
 func lacksResources(err error) bool {
-	return diskFull(err) || errors.Is(err, errUnsaved) || containsText(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
-		syscall.EROFS, berrors.ErrTimeout)
+	return diskFull(err) || errors.Is(err, errUnsaved) ||
+		containsText(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+			syscall.EROFS, berrors.ErrTimeout)
 }
 
 func containsText(err error, texts ...error) bool {

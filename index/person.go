@@ -13,7 +13,8 @@ import (
 // memory comes before a reference note.
 
 // firstPerson contains the stop words of the first person.
-var firstPerson = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "we": true, "us": true, "our": true, "ours": true, "我": true}
+var firstPerson = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "we": true, "us": true,
+	"our": true, "ours": true, "我": true}
 
 // habitRE matches questions for a habit or, with the group 1 or 2, for a decision. What
 // to do next is another question.
@@ -36,7 +37,8 @@ var ownKinds = []memory.Kind{memory.Longterm, memory.Items, memory.Identity}
 // types of entries that answer it to the terms.
 func (s *search) readPerson() {
 	isPerson := func(t qterm) bool { return t.person }
-	if s.query.Mode != Relevance || !slices.ContainsFunc(s.words.terms, isPerson) || !questionRE().MatchString(s.query.Text) {
+	if s.query.Mode != Relevance || !slices.ContainsFunc(s.words.terms, isPerson) ||
+		!questionRE().MatchString(s.query.Text) {
 		return
 	}
 	s.own = s.entriesWith(levelSection, termKey(kindType, decision), termKey(kindType, preference))

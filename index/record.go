@@ -398,7 +398,8 @@ func (f *file) setDerived() {
 	f.tasks = false
 	for _, p := range f.variants {
 		p.file = f
-		f.tasks = f.tasks || slices.ContainsFunc(p.entries, func(e entry) bool { return e.flags&(flagOpen|flagDone) != 0 })
+		f.tasks = f.tasks || slices.ContainsFunc(p.entries,
+			func(e entry) bool { return e.flags&(flagOpen|flagDone) != 0 })
 	}
 }
 

@@ -123,7 +123,8 @@ const (
 // nil after recovery.
 func openStore(dir string, report func(s *store, err error, news bool)) (*store, error) {
 	s := &store{dir: dir, report: report, failures: make(map[string]error), closing: make(chan struct{}),
-		hurry: make(chan struct{}, 1), numbers: numbering{numbers: make(map[uint64][]uint32)}, queue: bleve.NewAnalysisQueue(2)}
+		hurry: make(chan struct{}, 1), numbers: numbering{numbers: make(map[uint64][]uint32)},
+		queue: bleve.NewAnalysisQueue(2)}
 	err := s.open()
 	if err != nil {
 		err = fmt.Errorf("open index %s: %w", dir, err)

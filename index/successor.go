@@ -142,7 +142,8 @@ func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 			subject != "" && subject != s.view.SubjectOf(ov.partition) || apart(v.partition, ov.partition) {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(s.entryAt(next).time, s.entryAt(o.entryKey).time), s.inOrder(o.entryKey, next)) < 0 {
+		if !ok || cmp.Or(cmp.Compare(s.entryAt(next).time, s.entryAt(o.entryKey).time),
+			s.inOrder(o.entryKey, next)) < 0 {
 			next, ok = o.entryKey, true
 		}
 	}

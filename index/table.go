@@ -132,7 +132,8 @@ func newTable() *table {
 func (t *table) edit() *table {
 	return &table{
 		edition: t.edition + 1, files: t.files.clone(),
-		variants: t.variants.clone(), rows: t.rows.clone(), spans: t.spans.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
+		variants: t.variants.clone(), rows: t.rows.clone(), spans: t.spans.clone(), blocks: t.blocks.clone(),
+		leaves:       t.leaves.clone(),
 		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
 		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: t.texts.clone(),
 		minutes: t.minutes.clone(), entries: t.entries,

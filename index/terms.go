@@ -71,7 +71,8 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 		terms := s.termsWithPrefix(kindSection, prefix)
 		names, total = nil, len(terms)
 		for _, term := range l.Page(terms) {
-			if name := s.spellHeading(term); name != "" { // empty if its file has changed; a later call finds the new spelling
+			// empty if its file has changed; a later call finds the new spelling
+			if name := s.spellHeading(term); name != "" {
 				names = append(names, name)
 			}
 		}

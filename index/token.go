@@ -178,7 +178,8 @@ func (a *analyzer) addRune(c class, r rune, start, end int, raw bool) {
 // isSymbol reports whether a character is a word of its own: an emoji or a sign, but no
 // part of a drawing.
 func isSymbol(r rune) bool {
-	return r >= utf8.RuneSelf && r != utf8.RuneError && unicode.In(r, unicode.So, unicode.Sc) && (r < 0x2500 || r > 0x259F)
+	return r >= utf8.RuneSelf && r != utf8.RuneError && unicode.In(r, unicode.So, unicode.Sc) &&
+		(r < 0x2500 || r > 0x259F)
 }
 
 // unescape returns a text without the backslashes and entities of Markdown, and the

@@ -43,7 +43,8 @@ func (s *search) correctTerm(i int) {
 	}
 	files := max(s.readable.files, most) // a file can have several blocks
 	for _, a := range similar {
-		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks) * math.Sqrt(float64(a.blocks)/float64(most))
+		weight := t.weight * tuning.typo * idf(files, most) / idf(files,
+			a.blocks) * math.Sqrt(float64(a.blocks)/float64(most))
 		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
 	}
 }
@@ -88,7 +89,8 @@ func (s *search) similarTerms(t qterm) (list []similarTerm) {
 // alphabets contains the letters by which a word is corrected, which depend on its first
 // letter.
 var alphabets = []string{"abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюяіїєґ", "αβγδεζηθικλμνξοπρσςτυφχψω",
-	"ابتثجحخدذرزسشصضطظعغفقكلمنهوي", "אבגדהוזחטיכלמנסעפצקרשתךםןףץ"}
+	"ابتثجحخدذرزسشصضطظعغفقكلمنهوي",
+	"אבגדהוזחטיכלמנסעפצקרשתךםןףץ"}
 
 // editsOf returns the words that a word becomes by removing, swapping, inserting or
 // replacing one letter.
@@ -130,7 +132,8 @@ func (s *search) corrections(hits []Hit) (list []Correction) {
 	}
 	for _, h := range hits {
 		// A word of a credential would not be recognized as such by itself.
-		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path}, headingsOf(h.Doc, h.Entry)...), "\n"))
+		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path},
+			headingsOf(h.Doc, h.Entry)...), "\n"))
 		s.analyzer.eachToken(text, func(t token) {
 			words, ok := corrects[t.term]
 			if !ok || strings.ContainsFunc(text[t.start:t.end], unicode.IsDigit) {

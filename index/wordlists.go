@@ -50,7 +50,8 @@ func (w *words) addForms() {
 				continue
 			}
 			i++
-			w.terms = slices.Insert(w.terms, i, qterm{term: form, weight: t.weight * tuning.irregular, instead: t.whole})
+			w.terms = slices.Insert(w.terms, i,
+				qterm{term: form, weight: t.weight * tuning.irregular, instead: t.whole})
 		}
 	}
 }

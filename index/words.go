@@ -65,7 +65,8 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	w.phrases, _ = splitPhrases(text)
 	if all {
 		a.wholeWords(text, func(t token) {
-			if len(w.terms) < maxTerms && !slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) {
+			if len(w.terms) < maxTerms &&
+				!slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) {
 				w.terms = append(w.terms, qterm{term: t.term, weight: 1})
 			}
 		})
@@ -174,7 +175,8 @@ func (w *words) addToken(text string, t token, stop bool) {
 		}
 		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}})
 	case !t.subword:
-		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}, run: isRun,
+		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term},
+			run:  isRun,
 			stop: stop})
 	}
 }

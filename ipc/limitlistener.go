@@ -215,8 +215,9 @@ func sendRefusal(c net.Conn, e *api.Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
 	body, _ := api.EncodeJSON(api.Failure{Error: e}) // texts can be encoded
-	response := http.Response{StatusCode: e.Code.Status(), ProtoMajor: 1, ProtoMinor: 1, Close: true, ContentLength: int64(len(body)),
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
+	response := http.Response{StatusCode: e.Code.Status(), ProtoMajor: 1, ProtoMinor: 1, Close: true,
+		ContentLength: int64(len(body)),
+		Header:        http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
 	if response.Write(c) != nil {
 		return
 	}

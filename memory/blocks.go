@@ -34,7 +34,8 @@ var markdown = parser.NewParser(
 
 // boundedParsers returns the parsers of all blocks of CommonMark, and of separators.
 func boundedParsers() []util.PrioritizedValue {
-	list := append(parser.DefaultBlockParsers(), util.Prioritized(separatorParser{parser.NewThematicBreakParser()}, 150))
+	list := append(parser.DefaultBlockParsers(),
+		util.Prioritized(separatorParser{parser.NewThematicBreakParser()}, 150))
 	for i := range list {
 		list[i].Value = boundedParser{list[i].Value.(parser.BlockParser)}
 	}

@@ -31,7 +31,10 @@ func (p *docParser) finishDocument() {
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		p.completeEntry(e, &p.pending[i])
-		for h := e.Heading; e.Partition.Visibility == PublicOK && h >= 0 && !d.publicBelow[h]; h = d.Headings[h].Parent {
+		if e.Partition.Visibility != PublicOK {
+			continue
+		}
+		for h := e.Heading; h >= 0 && !d.publicBelow[h]; h = d.Headings[h].Parent {
 			d.publicBelow[h] = true
 		}
 	}

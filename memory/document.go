@@ -36,7 +36,8 @@ type Document struct {
 	// it: see [Meta]. It is the time of entries that have no other.
 	Written time.Time
 
-	masked           []byte        // source with secrets masked, of the same length; all other fields are parsed from it
+	// source with secrets masked, of the same length; all other fields are parsed from it
+	masked           []byte
 	excerpt          *Document     // the part that readers of public text may read
 	publicPartition  Partition     // partition of the public entries of the file
 	privateLines     privateRanges // lines that are private regardless of their entries
@@ -88,7 +89,8 @@ type Entry struct {
 
 	Title string // leading bold text, without the emphasis and the colon
 	Text  string // the entry's lines as written, without comments; searched and shown
-	Norm  string // Text normalised (case, width, white space, emphasis, markers); entries with equal Norm are duplicates
+	// Text normalised (case, width, white space, emphasis, markers); entries with equal Norm are duplicates
+	Norm string
 
 	Partition     Partition
 	Type          string // fact, preference, project, decision, crumb, request, result
@@ -103,8 +105,9 @@ type Entry struct {
 	Attributes    map[string]string // every attribute as written, decoded; nil when there are none
 	Comment       Span              // the comment in the source that contains the attributes; empty when there is none
 
-	Tags  []string // lower-cased without '#', sorted; includes the file's tags if the entry is in the file's own partition
-	Tasks []Task   // in order, nested ones included
+	// lower-cased without '#', sorted; includes the file's tags if the entry is in the file's own partition
+	Tags  []string
+	Tasks []Task // in order, nested ones included
 	Links []Link
 
 	Time  time.Time // when it was written or last changed, in UTC; zero if unknown
@@ -158,7 +161,8 @@ type Link struct {
 	Text   string
 	Target string // as written, without the anchor
 	Anchor string
-	Paths  []string // possible targets in order of preference: root-relative, file-relative, archived; slash paths below the root
+	// possible targets in order of preference: root-relative, file-relative, archived; slash paths below the root
+	Paths []string
 
 	// Name is the target without extension, folded. The link finds files in any
 	// directory whose path ends with it, or that have it as an alias. If it begins
@@ -210,7 +214,8 @@ func (d *Document) MemorySize() int {
 		return 0
 	}
 	const attribute, linkTexts = 64, 64
-	n := int(unsafe.Sizeof(*d)) + 4*len(d.Source) + 8*cap(d.lines.starts) + cap(d.Headings)*int(unsafe.Sizeof(Heading{}))
+	n := int(unsafe.Sizeof(*d)) + 4*len(d.Source) + 8*cap(d.lines.starts) +
+		cap(d.Headings)*int(unsafe.Sizeof(Heading{}))
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		n += int(unsafe.Sizeof(*e)) + len(e.Attributes)*attribute + cap(e.Tasks)*int(unsafe.Sizeof(Task{}))

@@ -97,7 +97,8 @@ func (d *Draft) Entries() (list []DraftEntry, failed error) {
 	}
 	for _, s := range slices.Sorted(maps.Keys(d.Items)) {
 		section, name := OneLine(s), "items."+OneLine(s)
-		if i := slices.IndexFunc(ShortTermSections, func(known string) bool { return SameSection(known, section) }); i >= 0 {
+		same := func(known string) bool { return SameSection(known, section) }
+		if i := slices.IndexFunc(ShortTermSections, same); i >= 0 {
 			section, name = ShortTermSections[i], "items."+s
 		} else if section == "" {
 			return nil, errors.New("items: section name is empty")

@@ -185,7 +185,8 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	}
 	line := trimEnding(d.Source[field.Span.Start:field.Span.End])
 	edit := Edit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
-	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil { // keep the quotes, and a comment behind the value
+	// keep the quotes, and a comment behind the value
+	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil {
 		from, to := field.Span.Start+m[2], field.Span.Start+m[3]
 		quote := byte(0)
 		if to > from && (d.Source[from] == '"' || d.Source[from] == '\'') {

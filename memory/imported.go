@@ -208,7 +208,8 @@ func (r *Imported) hasPublicEntry() bool {
 
 // importKeys matches the keys that an import adds to the frontmatter of a file of
 // entries.
-var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: import:jsonl\n` + importIDKey + `: .*\n(?:updated_at: .*\n)?` +
+var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: import:jsonl\n` + importIDKey +
+	`: .*\n(?:updated_at: .*\n)?` +
 	importDigestKey + `: .*\n`)
 
 // CutImport returns a frontmatter without the keys that [Imported.File] added, or ""

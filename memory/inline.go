@@ -272,7 +272,7 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 	}
 	found := tagRE().Find(b[from:min(len(b), from+200)])
 	word := strings.TrimRight(FoldTag(string(found)), "-/:.")
-	if strings.TrimFunc(word, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("-/:.", r) }) == "" {
+	if !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) && !strings.ContainsRune("-/:.", r) }) {
 		return i + 1 + runLen(b[i+1:], '#')
 	}
 	f.tags = append(f.tags, word)

@@ -110,7 +110,8 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 	head += "**" + escapeTitle(key) + "**:"
 	text := ""
 	write := func(encoding, written string, object bool) bool {
-		comment := d.AttributeComment(e, append(slices.Clip(attributes), Attribute{Key: "encoding", Value: encoding})...)
+		comment := d.AttributeComment(e,
+			append(slices.Clip(attributes), Attribute{Key: "encoding", Value: encoding})...)
 		if comment != "" {
 			comment = " " + comment
 		}

@@ -194,7 +194,8 @@ func (m *Merge) rewordItem(it *MergeItem, was, is *Mergeable, text string, refus
 // word other than the first one, which is often the verb, or has an exact word of its own.
 func checkTasks(open, done string) error {
 	words := strings.Fields(open)
-	lost := slices.DeleteFunc(newWords(open, done), func(word string) bool { return len(words) > 2 && word == Fold(words[0]) })
+	lost := slices.DeleteFunc(newWords(open, done),
+		func(word string) bool { return len(words) > 2 && word == Fold(words[0]) })
 	lost = append(lost, MissingWords(done, open)...)
 	if len(lost) > 0 {
 		return fmt.Errorf("%q occurs in only one of two merged tasks", clipWord(lost[0]))

@@ -189,7 +189,8 @@ func UserDir(subject string) string {
 	}
 	return sanitizeName(subject, func(name string) bool {
 		rest, ok := strings.CutPrefix(name, reservedUser)
-		return isReserved(name) || ok && (isReserved(rest) || isHiddenName(rest)) // else two subjects would share a directory
+		// else two subjects would share a directory
+		return isReserved(name) || ok && (isReserved(rest) || isHiddenName(rest))
 	})
 }
 
@@ -342,10 +343,12 @@ func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Documen
 	}
 	copied := *d
 	copied.excerpt, copied.Claim, copied.Front = nil, "", Front{Span: d.Front.Span, Present: d.Front.Present}
-	copied.Problems = []Problem{{"conflict_copy", 0, "conflict copy of " + copied.Place.Copy + "; run `memwatchd conflicts merge`"}}
+	copied.Problems = []Problem{{"conflict_copy", 0,
+		"conflict copy of " + copied.Place.Copy + "; run `memwatchd conflicts merge`"}}
 	if original != nil && original.privatePartition.Owner != d.privatePartition.Owner {
 		copied.Partition = Partition{Owner: longtermKey("")}
-		copied.Own, copied.publicPartition, copied.privatePartition = copied.Partition, copied.Partition, copied.Partition
+		copied.Own, copied.publicPartition, copied.privatePartition = copied.Partition, copied.Partition,
+			copied.Partition
 		copied.Entries = nil
 		return &copied
 	}

@@ -61,7 +61,8 @@ func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) b
 	m := &Merge{doc: doc, allowed: allowed, layout: l, taken: map[[2]int]bool{},
 		sections: map[string][]listItem{}}
 	for _, p := range parts {
-		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
+		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1,
+			heading: l.draftSections(p.Section)[0],
 			section: m.itemsOf(p.Section)}
 		var err error
 		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.heading, item.Text)

@@ -491,7 +491,8 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 			return next, nil
 		}
 	}
-	return nil, fmt.Errorf("%s line %d: write the link on a line of its own, or remove the link by hand", IdentitiesPath, line)
+	return nil, fmt.Errorf("%s line %d: write the link on a line of its own, or remove the link by hand",
+		IdentitiesPath, line)
 }
 
 // editLinks applies an edit to the file of links and reports whether the result

@@ -29,8 +29,9 @@ func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	if g == nil {
 		return time.Time{}, false
 	}
-	layout, text := "2006-01-02T15:04:05", fmt.Sprintf("%s-%s-%sT%s:%s:%s", g[1], g[2], g[3], cmp.Or(g[4], "00"), cmp.Or(g[5], "00"),
-		cmp.Or(g[6], "00"))
+	layout, text := "2006-01-02T15:04:05",
+		fmt.Sprintf("%s-%s-%sT%s:%s:%s", g[1], g[2], g[3], cmp.Or(g[4], "00"), cmp.Or(g[5], "00"),
+			cmp.Or(g[6], "00"))
 	switch {
 	case g[7] != "":
 		loc = time.UTC
@@ -286,8 +287,10 @@ var relatives = map[string]struct {
 	"today": {0, "day"}, "yesterday": {1, "day"}, "last day": {1, "day"},
 	"this week": {0, "week"}, "last week": {1, "week"}, "this month": {0, "month"}, "last month": {1, "month"},
 	"this year": {0, "year"}, "last year": {1, "year"},
-	"今天": {0, "day"}, "昨天": {1, "day"}, "前天": {2, "day"}, "本周": {0, "week"}, "这周": {0, "week"}, "上周": {1, "week"},
-	"这个星期": {0, "week"}, "上个星期": {1, "week"}, "本月": {0, "month"}, "这个月": {0, "month"}, "上月": {1, "month"}, "上个月": {1, "month"},
+	"今天": {0, "day"}, "昨天": {1, "day"}, "前天": {2, "day"}, "本周": {0, "week"}, "这周": {0, "week"},
+	"上周":   {1, "week"},
+	"这个星期": {0, "week"}, "上个星期": {1, "week"}, "本月": {0, "month"}, "这个月": {0, "month"},
+	"上月": {1, "month"}, "上个月": {1, "month"},
 	"今年": {0, "year"}, "去年": {1, "year"}, "前年": {2, "year"},
 }
 
@@ -336,7 +339,8 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 var dateParts = strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 天 周 年 期")
 
 // dateRE matches the dates of [writtenDate] in a text, and days relative to now.
-var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th)?`).Replace(strings.Join([]string{
+var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY",
+	`\d{1,2}(?:st|nd|rd|th)?`).Replace(strings.Join([]string{
 	`\b\d{4}-\d{2}(?:-\d{2})?\b`,
 	`\b(?:\d{1,2}\.\d{1,2}\.\d{4}|\d{4}/\d{1,2}/\d{1,2}|\d{4}\.\d{1,2}\.\d{1,2})\b`,
 	`\bDAY(?: of)? MONTH(?:,? \d{4})?\b`,
@@ -352,7 +356,8 @@ const month = `(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|
 
 // relativePattern returns a pattern of the periods relative to now.
 func relativePattern() string {
-	names := []string{`\d{1,4} ?个?(?:天|周|星期|月|年)前`, `\b(?:\d{1,4}|an?|one) (?:day|week|month|year)s? ago\b`,
+	names := []string{`\d{1,4} ?个?(?:天|周|星期|月|年)前`,
+		`\b(?:\d{1,4}|an?|one) (?:day|week|month|year)s? ago\b`,
 		`\b(?:last )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b`}
 	for name := range relatives {
 		if name[0] < utf8.RuneSelf {
@@ -369,7 +374,8 @@ var relativeRE = lazyregexp.New(`(?i)^(?:` + relativePattern() + `)$`)
 // is no other word, such as may, and no person.
 var beforeMonthRE = lazyregexp.New(`(?i)\b(?:in|of|since|until|during|last|this|early|mid|late|by|before|after)[ -]$`)
 
-var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9,
+var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8,
+	"sep": 9,
 	"oct": 10, "nov": 11, "dec": 12}
 
 // Layouts of written dates, without marks, in lower case.

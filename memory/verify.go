@@ -184,7 +184,8 @@ func withoutMark(norm string) string {
 // sameMeaning reports whether two entries differ in their places and readers only.
 func (e *Entry) sameMeaning(o *Entry) bool {
 	return e.Block == o.Block && e.Text == o.Text && e.Norm == o.Norm && e.Title == o.Title && e.Added == o.Added &&
-		slices.Equal(e.Sections, o.Sections) && slices.Equal(e.Tags, o.Tags) && maps.Equal(e.Attributes, o.Attributes) &&
+		slices.Equal(e.Sections, o.Sections) && slices.Equal(e.Tags, o.Tags) &&
+		maps.Equal(e.Attributes, o.Attributes) &&
 		slices.EqualFunc(e.Links, o.Links, func(a, b Link) bool {
 			return a.Text == b.Text && a.Target == b.Target && a.Anchor == b.Anchor
 		}) &&
@@ -253,7 +254,8 @@ func (w *passAttempt) checkHidden(next *Document) error {
 		for _, s := range d.Hidden {
 			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
 			text := string(trimEnding(d.Source[s.Start:s.End]))
-			if text != emptyComment && !slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) }) {
+			gone := slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) })
+			if text != emptyComment && !gone {
 				list = append(list, text)
 			}
 		}

@@ -300,7 +300,8 @@ func (e *Entry) Content() string {
 func (e *Entry) Remembered() string {
 	text := e.Content()
 	if e.Added != "" {
-		for _, date := range []string{"\n\n(added " + e.Added + ")", "\n(added " + e.Added + ")", " (added " + e.Added + ")"} {
+		for _, date := range []string{"\n\n(added " + e.Added + ")", "\n(added " + e.Added + ")",
+			" (added " + e.Added + ")"} {
 			if before, ok := strings.CutSuffix(text, date); ok {
 				text = before
 				break

@@ -224,8 +224,9 @@ func compareBoxes(now, before *File) (was []State) {
 				if !ok || was[i] != unseen {
 					continue
 				}
-				j := slices.IndexFunc(old[k],
-					func(j int) bool { return !used[j] && (before.Boxes[j].State.isDone() == b.State.isDone()) == same })
+				j := slices.IndexFunc(old[k], func(j int) bool {
+					return !used[j] && (before.Boxes[j].State.isDone() == b.State.isDone()) == same
+				})
 				if j < 0 {
 					continue
 				}

@@ -13,7 +13,8 @@ func (r *Rules) Group(copies []Copy) [][]int {
 		section         Section
 	}
 	keys := func(c *Copy) (text, id box) {
-		return box{path: c.Path, owner: c.Owner, text: c.Text, under: c.Under, section: c.Section}, box{path: c.Path, id: c.ID}
+		return box{path: c.Path, owner: c.Owner, text: c.Text, under: c.Under, section: c.Section},
+			box{path: c.Path, id: c.ID}
 	}
 	equal := map[box]int{}
 	for i := range copies {

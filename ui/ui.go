@@ -166,7 +166,8 @@ func (o *Options) warn(s string) {
 var page embed.FS
 
 // files maps the paths of the page's files to their media types.
-var files = map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+var files = map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css",
+	".svg": "image/svg+xml"}
 
 // policy is the content security policy of the page: only its own files, and no
 // markup from text.
@@ -174,7 +175,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // readable are the operations that the page uses to read.
-var readable = []string{"search", "get", "related", "context", "files", "todos", "complete", "journal", "status", "check",
+var readable = []string{"search", "get", "related", "context", "files", "todos", "complete", "journal", "status",
+	"check",
 	"sync", "events", "conflicts"}
 
 // changing are the operations that the page uses to change files. Except for the

@@ -111,7 +111,8 @@ func (m *Match) render(room int, untrusted bool) string {
 	if m.Snippet == "" {
 		return ""
 	}
-	if part := head + oneLine(strings.Join(textLines(joinWords(m.Snippet)), ""), untrusted) + "\n"; Chars(part) <= room {
+	part := head + oneLine(strings.Join(textLines(joinWords(m.Snippet)), ""), untrusted) + "\n"
+	if Chars(part) <= room {
 		return part
 	}
 	return ""

@@ -88,8 +88,9 @@ func (s *Source) claudeConversation(e *claudeElement) *api.ImportRecord {
 func (s *Source) claudeProject(e *claudeElement) (list []*api.ImportRecord) {
 	record := func(id, title, author, text string, created, updated moment) {
 		if part := textPart(author, text); part.Text != "" {
-			list = append(list, &api.ImportRecord{ID: id, Title: title, Created: s.time(created), Updated: s.time(updated),
-				Parts: []api.ImportPart{part}})
+			list = append(list, &api.ImportRecord{ID: id, Title: title, Created: s.time(created),
+				Updated: s.time(updated),
+				Parts:   []api.ImportPart{part}})
 		}
 	}
 	record(e.UUID, e.Name, "", strings.TrimSpace(e.Description)+"\n\n"+e.Template, e.CreatedAt, e.UpdatedAt)

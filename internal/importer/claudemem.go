@@ -65,7 +65,8 @@ func readClaudeMem(s Source, r io.Reader) Records {
 		case "summaries":
 			record.ID, record.Title = "summary "+session, titleOf(row.Request)
 			for _, p := range [][2]string{{"Request", row.Request}, {"Investigated", row.Investigated},
-				{"Learned", row.Learned}, {"Completed", row.Completed}, {"Next steps", row.NextSteps}, {"Notes", row.Notes}} {
+				{"Learned", row.Learned}, {"Completed", row.Completed}, {"Next steps", row.NextSteps},
+				{"Notes", row.Notes}} {
 				add("agent", p[0], p[1])
 			}
 		case "prompts":

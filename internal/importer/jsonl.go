@@ -163,7 +163,8 @@ func readJSONL(s Source, r io.Reader) Records {
 			p := &l.Payload
 			updated := latest(s.time(p.Updated), s.time(p.UpdatedAt), s.time(p.Timestamp))
 			created := earliest(s.time(p.Created), updated)
-			record := &api.ImportRecord{ID: s.localID(l.localID), Title: cmp.Or(p.Title, p.Project, p.Name, titleOf(p.Content)),
+			record := &api.ImportRecord{ID: s.localID(l.localID),
+				Title:  cmp.Or(p.Title, p.Project, p.Name, titleOf(p.Content)),
 				Origin: s.Origin}
 			file := p.Path
 			switch {
@@ -174,7 +175,8 @@ func readJSONL(s Source, r io.Reader) Records {
 					record.Summary, record.Title = "project", cmp.Or(p.Title, p.Project, p.Name)
 				}
 			case file == "" && !created.IsZero(): // the notes of a day contain no times of others
-				file = "memory/" + cmp.Or(updated, created).In(s.Location).Format(time.DateOnly) + "." + s.Origin + ".md"
+				file = "memory/" + cmp.Or(updated, created).In(s.Location).Format(time.DateOnly) + "." + s.Origin +
+					".md"
 				places[p.ID] = file + "#" + p.ID
 			}
 			if known := files[file]; known != nil {

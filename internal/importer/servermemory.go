@@ -130,7 +130,8 @@ func readServerMemory(s Source, r io.Reader) Records {
 			}
 			for _, fact := range g.facts[name] {
 				if text := memory.ListItem(fact); text != "- " {
-					records[kind].Parts = append(records[kind].Parts, api.ImportPart{Section: []string{name}, Text: text})
+					records[kind].Parts = append(records[kind].Parts,
+						api.ImportPart{Section: []string{name}, Text: text})
 				}
 			}
 			delete(g.facts, name)

@@ -68,7 +68,8 @@ func (e *Embedder) takeBatch() (b []index.Text) {
 			continue
 		}
 		switch {
-		case !e.missing[t.Partition][t.Key] || slices.ContainsFunc(b, func(o index.Text) bool { return refOf(o) == refOf(t) }):
+		case !e.missing[t.Partition][t.Key] ||
+			slices.ContainsFunc(b, func(o index.Text) bool { return refOf(o) == refOf(t) }):
 		case secrets.MatchingRule(t.Text) != "":
 			e.rejectLocked(t)
 		default:

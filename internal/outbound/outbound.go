@@ -40,7 +40,10 @@ func NewClient(dial time.Duration, roots *x509.CertPool) *http.Client {
 	if roots != nil {
 		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirected }}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return errRedirected
+	}}
 }
 
 // A Request is a request to a service.
@@ -132,7 +135,8 @@ func (r *Request) describeError(err error) string {
 		return fmt.Sprintf("%s response is larger than %d bytes", r.Service, tooLarge.Limit)
 	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Sprintf("certificate of the %s is rejected (%s)", r.Service, strings.TrimPrefix(e.Err.Error(), "x509: "))
+		return fmt.Sprintf("certificate of the %s is rejected (%s)", r.Service,
+			strings.TrimPrefix(e.Err.Error(), "x509: "))
 	}
 	reason := "connection failed"
 	errno, isErrno := errors.AsType[syscall.Errno](err)

@@ -76,7 +76,8 @@ func appendKeyEnd(list []Finding, text string, at int) []Finding {
 	}
 	// A mask that begins before the last lines continues in them.
 	masks := strings.Repeat(maskWord, (at-start)/len(maskWord)+2)
-	if end < 0 || isMask(text[start:end]) || strings.Contains(masks, strings.Join(strings.Fields(text[start:end]), "")) {
+	if end < 0 || isMask(text[start:end]) ||
+		strings.Contains(masks, strings.Join(strings.Fields(text[start:end]), "")) {
 		return list
 	}
 	return append(list, Finding{start, end, "private-key"})

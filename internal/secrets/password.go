@@ -61,7 +61,8 @@ const closing = "[\"'*_`）)\\]}]{0,3}"
 // group, or a verb.
 var connection = lazyregexp.New(`^` + closing +
 	`(?:\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)(?:\s+[\p{L}\p{N}_.'@-]+?){1,4}?)??` +
-	`(?:\s*[(（][^()（）]{1,40}[)）])??` + closing + `[ \t]*(?:(:=|=>|->|→|[:=：＝])|` + verb + `)(?:\*\*|__)?[ \t]*`)
+	`(?:\s*[(（][^()（）]{1,40}[)）])??` + closing + `[ \t]*(?:(:=|=>|->|→|[:=：＝])|` + verb +
+	`)(?:\*\*|__)?[ \t]*`)
 
 const verb = `(?i:(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
 	`(?:is|was|['’]s)(?:\s+(?:now|still|currently))?(?:\s*:|\s)|` +
@@ -100,7 +101,8 @@ var (
 	// clauseEnd matches the text after a word at the end of a clause, numberEnd the
 	// text after a number that counts nothing.
 	clauseEnd = lazyregexp.New(`^` + closing + `[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
-	numberEnd = lazyregexp.New(`^` + closing + `(?:$|[,;!?|]|\.(?:\D|$)|\s*[^\x00-\x7f年月日号號位个個次条條天分秒]|` +
+	numberEnd = lazyregexp.New(`^` + closing +
+		`(?:$|[,;!?|]|\.(?:\D|$)|\s*[^\x00-\x7f年月日号號位个個次条條天分秒]|` +
 		`\s*(?:$|[(#^<|*—–-])|\s+(?:for|of|from|in|and|on|at|until|since|für|von|vom|der|des|und|seit|bis|для|от|и|с|до)\s)`)
 	// prosePhrase matches words of quoted sentences about passwords.
 	prosePhrase = lazyregexp.New(`(?i)\b(?:pass(?:word|phrase|code|wort)s?|pwd|your|must|should|can(?:not)?|is|are|` +
@@ -235,7 +237,8 @@ func (c *compiledRule) appendPassword(list []Finding, text string, at int, maske
 	if isMask(v.text) != masked || v.text == "" {
 		return list
 	}
-	if masked && len(v.text) >= 4 && strings.ContainsAny(v.text, "0R") || !masked && c.accept(v, c.known().MatchString) {
+	if masked && len(v.text) >= 4 && strings.ContainsAny(v.text, "0R") ||
+		!masked && c.accept(v, c.known().MatchString) {
 		list = append(list, Finding{at + start, at + start + len(v.text), c.name})
 	}
 	return list

@@ -28,7 +28,8 @@ func redactReflect(v reflect.Value) (out reflect.Value, masks int) {
 				out.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
 			}
 		}
-		if masks += n; n > 0 {
+		masks += n
+		if n > 0 {
 			set(in)
 		}
 	}

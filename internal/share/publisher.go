@@ -354,10 +354,11 @@ func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) 
 			plan.Files++
 		}
 		for i, of := range found.Owners {
-			at, known := slices.BinarySearchFunc(plan.Partitions, of, func(s api.SharePartition, of memory.Partition) int {
-				return cmp.Or(strings.Compare(s.Subject, of.Owner),
-					strings.Compare(s.Visibility, of.Visibility.String()))
-			})
+			at, known := slices.BinarySearchFunc(plan.Partitions, of,
+				func(s api.SharePartition, of memory.Partition) int {
+					return cmp.Or(strings.Compare(s.Subject, of.Owner),
+						strings.Compare(s.Visibility, of.Visibility.String()))
+				})
 			if !known {
 				plan.Partitions = slices.Insert(plan.Partitions, at, api.SharePartition{Subject: of.Owner,
 					Visibility: of.Visibility.String()})

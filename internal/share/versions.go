@@ -126,7 +126,8 @@ func sortChanges(list []change) {
 }
 
 func (k key) objectOf(s version, properties map[string]any) Object {
-	return Object{Collection: Collections[k.collection].Name, Tenant: s.tenant.Value(), ID: k.id, Properties: properties}
+	return Object{Collection: Collections[k.collection].Name, Tenant: s.tenant.Value(), ID: k.id,
+		Properties: properties}
 }
 
 // A Comparison counts the differences between the store and the last known versions.

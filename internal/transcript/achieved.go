@@ -27,7 +27,8 @@ func Achievements(message string, most int, keep func(string) bool) (lines []str
 			n := utf8.RuneCountInString(sentence)
 			last, _ := utf8.DecodeLastRuneInString(sentence)
 			done := func(p func() *regexp.Regexp) bool { return p().MatchString(sentence) }
-			if len(lines) < most && n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
+			if len(lines) < most && n >= minStatement/2 && n <= maxAchievement &&
+				!strings.ContainsRune("?？:：", last) &&
 				!strings.ContainsFunc(sentence, unicode.IsControl) && slices.ContainsFunc(completionPatterns, done) &&
 				!slices.Contains(lines, sentence) && keep(sentence) {
 				lines = append(lines, sentence)

@@ -138,14 +138,16 @@ var rules = []rule{
 	{Remember, true, false, compilePattern(sentenceStart + `(?:remind me (?:to|that) |I(?:'ve| have)? promised? ` +
 		`(?:to|that|you|\S+ (?:to|that)) |(?:(?:请|记得)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S)`),
 		undecidedRE},
-	{Remember, true, false, compilePattern(sentenceStart + `(?:(?:帮我|你|要|务必)?(?:记住|记下来?|记一下|记录(?:一下|下来)|` +
+	{Remember, true, false, compilePattern(sentenceStart +
+		`(?:(?:帮我|你|要|务必)?(?:记住|记下来?|记一下|记录(?:一下|下来)|` +
 		`别忘了?|不要忘记?|牢记|记得(?:要|用|先|把)?)|(?:以后|今后|从现在起|从今以后)(?:都|请|不要|别|要|一律|统一|必须|默认|用|先)|` +
 		`下次(?:请|不要|别|要|记得|先))`), nil},
 
 	{Decision, false, true, labelPattern(`decision|decided|agreed|agreement|resolution|决定|结论|约定`), nil},
 	{Constraint, true, true, labelPattern(`(?:hard )?constraints?|requirements?|restrictions?|limits?|deadline|rules?|` +
 		`约束(?:条件)?|限制(?:条件)?|要求|规则|截止(?:日期|时间)|期限`), nil},
-	{Preference, true, true, labelPattern(`preferences?|(?:dis)?likes?|habits?|偏好(?:与习惯)?|喜好|习惯`), nil},
+	{Preference, true, true, labelPattern(`preferences?|(?:dis)?likes?|habits?|偏好(?:与习惯)?|喜好|习惯`),
+		nil},
 	{Contact, true, true, labelPattern(`contacts?(?: person)?|e-?mail(?: address)?|phone(?: number)?|address|联系人|` +
 		`联系方式|负责人|邮箱|电话|地址`), nil},
 
@@ -155,7 +157,8 @@ var rules = []rule{
 		`\bwe(?:'re| are) going with\b|` + sentenceStart + `(?:let(?:'?s| us)|we(?:'ll| will|(?:'re| are) going to)) ` +
 		`(?:go with|stick (?:with|to)|switch to|move to|use|keep using)\b|` +
 		`我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|` +
-		`(?:改用|统一使?用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$`), undecidedRE},
+		`(?:改用|统一使?用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$`),
+		undecidedRE},
 
 	{Constraint, true, false, compilePattern(`\bmust(?:n't| not| never| always| only)\b|\bmust (?:run|work|fit|stay|` +
 		`be (?:under|below|above|at (?:most|least)|less|more|compatible|able|unique|kept|written|` +
@@ -165,9 +168,11 @@ var rules = []rule{
 		`(?:is|will be)\b|\b(?:no more than|at most|at least) \d`), undecidedRE},
 	{Constraint, true, false, compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|` +
 		`不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|` +
-		`(?:最多|至少|不超过)\s*\d`), compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
+		`(?:最多|至少|不超过)\s*\d`),
+		compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
 	{Constraint, true, true, compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|` +
-		`don'?t)(?: ever)? (?:` + habitVerbs + `) \S|` + sentenceStart + `(?:你|大家|千万|绝对|都)*(?:不要|别|请?勿|不许|不准)` +
+		`don'?t)(?: ever)? (?:` + habitVerbs + `) \S|` + sentenceStart +
+		`(?:你|大家|千万|绝对|都)*(?:不要|别|请?勿|不许|不准)` +
 		`(?:再|随便|直接|总是?)?(?:` + habitVerbsChinese + `)`), transientRE},
 
 	{Contact, true, true, compilePattern(`\b(?:my|our) (?:[\w'-]+ ){0,2}?(?:name|e-?mail|phone|number|address|birthday|` +
@@ -185,7 +190,8 @@ var rules = []rule{
 		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what|to see)\b`)},
 	{Preference, true, false, compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |` +
 		`usually )*prefer\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b|(?:^|[.!;]\s+)(?:please )?(?:always (?:` +
-		habitVerbs + `)|avoid [a-z]+ing) \S|\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs + `)\b`), nil},
+		habitVerbs + `)|avoid [a-z]+ing) \S|\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs +
+		`)\b`), nil},
 	{Preference, true, true, compilePattern(`(?:我|主人|用户)(?:很|更|最|比较|一般|通常|一直|特别|非常)*(?:喜欢|讨厌|反感|` +
 		`偏好|倾向于?|习惯用|习惯于|希望你|不喜欢|不希望)\S|(?:我|主人|用户)(?:通常|一般|总是)\S|` +
 		`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|改)`),

@@ -110,7 +110,8 @@ func (c *Client) putRows(ctx context.Context, rows []share.Object) ([]share.Refu
 // store accepted others of the same tenant, or rejects the object without writing
 // it. Otherwise replicas of the tenant are unavailable, which is an error. A
 // tombstone has no content that could be at fault.
-func (c *Client) judgeFailed(ctx context.Context, failed []share.Object, accepted map[string]bool) ([]share.Refusal, error) {
+func (c *Client) judgeFailed(ctx context.Context, failed []share.Object,
+	accepted map[string]bool) ([]share.Refusal, error) {
 	var refused []share.Refusal
 	for _, r := range failed {
 		if r.Gone() {

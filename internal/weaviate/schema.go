@@ -101,7 +101,8 @@ func (c *Client) Init(ctx context.Context) error {
 func (c *Client) create(ctx context.Context, what class) error {
 	err := c.send(ctx, http.MethodPost, "/v1/schema", what, nil)
 	var answer struct{ Error []struct{ Message string } }
-	if e, ok := errors.AsType[*outbound.Error](err); ok && json.Unmarshal(e.Body, &answer) == nil && len(answer.Error) > 0 {
+	if e, ok := errors.AsType[*outbound.Error](err); ok && json.Unmarshal(e.Body, &answer) == nil &&
+		len(answer.Error) > 0 {
 		e.Text += ": " + answer.Error[0].Message
 	}
 	return err

@@ -201,7 +201,8 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 
 // An Identity is the subject of an external key.
 type Identity struct {
-	Enabled     bool     // the key belongs to a subject and memory is on; otherwise reads return nothing and writes have no effect
+	// the key belongs to a subject and memory is on; otherwise reads return nothing and writes have no effect
+	Enabled     bool
 	ExternalKey string   // such as telegram:123
 	SubjectID   string   // such as acct:42, or ext:telegram:123 for a key without a link
 	Aliases     []string // subjects whose memory is read with that of SubjectID

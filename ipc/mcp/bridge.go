@@ -50,7 +50,8 @@ const bridgeGrace = 10 * time.Second
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	b.session = rand.Text()[:8]
 	tools := cmp.Or(b.ToolSet, CoreTools)
-	s := &server{toolSet: func(context.Context) ToolSet { return tools }, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
+	s := &server{toolSet: func(context.Context) ToolSet { return tools }, version: b.Version,
+		execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}
 	messages, filtered := io.Pipe()
 	l := &lineFilter{out: out}

@@ -54,10 +54,11 @@ func (h *Handler) startServer() {
 		toolSet: func(ctx context.Context) ToolSet { return exchangeOf(ctx).toolSet },
 		onPanic: func(_ context.Context, v any, stack []byte) { h.Panicked(v, stack) }}
 	s.buildServer()
-	h.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.Server }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
-		DisableLocalhostProtection: true, // the listener has its own protection
-	})
+	h.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.Server },
+		&mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
+			DisableLocalhostProtection: true, // the listener has its own protection
+		})
 }
 
 // A Response is the complete response to a request to /mcp.

@@ -75,7 +75,8 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 		return rpcError(err)
 	}
 	for _, path := range page.Values {
-		list.Resources = append(list.Resources, &mcp.Resource{URI: ResourceURI(path), Name: string(own(path)), MIMEType: markdown})
+		list.Resources = append(list.Resources,
+			&mcp.Resource{URI: ResourceURI(path), Name: string(own(path)), MIMEType: markdown})
 	}
 	list.NextCursor = page.Next
 	return nil

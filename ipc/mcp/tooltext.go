@@ -54,7 +54,8 @@ func lineText(l *api.Line) brief.Quoted {
 	}
 	fields := brief.Fields(l.Untrusted, append([]string{placeOf(l), l.Section}, l.Notes...)...)
 	if l.Text != "" {
-		fields = joinFields(own(placeOf(l)), own(l.Section), brief.Field(l.Text, l.Untrusted), brief.Fields(false, l.Notes...))
+		fields = joinFields(own(placeOf(l)), own(l.Section), brief.Field(l.Text, l.Untrusted),
+			brief.Fields(false, l.Notes...))
 	}
 	if l.Head != "" {
 		fields = own(l.Head+api.TextIf(l.Form == api.Row, ":")) + " " + fields

@@ -82,8 +82,9 @@ func (m *maker) platformImage(d *description) (v1.Image, error) {
 				"HOME=/state", "XDG_RUNTIME_DIR=/state/run", "MEMWATCHD_MEMORY_DIR=/memory",
 				"PATH=/usr/bin",
 			},
-			Volumes:     map[string]struct{}{"/memory": {}, "/state": {}},
-			Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/usr/bin/memwatchd", "status"}, Interval: time.Minute, StartPeriod: 10 * time.Second},
+			Volumes: map[string]struct{}{"/memory": {}, "/state": {}},
+			Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/usr/bin/memwatchd", "status"},
+				Interval: time.Minute, StartPeriod: 10 * time.Second},
 			Labels: map[string]string{
 				"org.opencontainers.image.title":       d.Title,
 				"org.opencontainers.image.description": d.Summary,
@@ -130,6 +131,9 @@ func (m *maker) layer(data []byte) (v1.Layer, error) {
 	if err := t.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(b.Bytes())),
+			nil
+	},
 		tarball.WithMediaType(types.OCILayer))
 }

@@ -28,7 +28,8 @@ func (m *maker) materials(d *description, path string) ([]file, error) {
 		url := "pkg:golang/" + name + "@" + version
 		return cyclonedx.Component{BOMRef: url, Type: kind, Name: name, Version: version, PackageURL: url}
 	}
-	components := []cyclonedx.Component{component(cyclonedx.ComponentTypeLibrary, "std", strings.TrimPrefix(info.GoVersion, "go"))}
+	components := []cyclonedx.Component{component(cyclonedx.ComponentTypeLibrary, "std",
+		strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, dep := range info.Deps {
 		components = append(components, component(cyclonedx.ComponentTypeLibrary, dep.Path, dep.Version))
 	}
@@ -121,7 +122,8 @@ func (m *maker) linux(d *description, contents []file) ([]file, error) {
 	for _, packager := range []string{"deb", "rpm"} {
 		out := filepath.Join(d.Dir, program+"."+packager)
 		env := []string{"CGO_ENABLED=0", "GOFLAGS=", fmt.Sprintf("SOURCE_DATE_EPOCH=%d", m.when.Unix())}
-		_, err := output(m.source, env, "go", "run", nfpm, "package", "--config", filepath.Join(d.Dir, "linux", "nfpm.yaml"),
+		_, err := output(m.source, env, "go", "run", nfpm, "package", "--config",
+			filepath.Join(d.Dir, "linux", "nfpm.yaml"),
 			"--packager", packager, "--target", out)
 		if err != nil {
 			return nil, err
@@ -130,7 +132,8 @@ func (m *maker) linux(d *description, contents []file) ([]file, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{name: fmt.Sprintf("%s-%s-%s.%s", program, d.Version, d.Platform, packager), data: data})
+		files = append(files, file{name: fmt.Sprintf("%s-%s-%s.%s", program, d.Version, d.Platform, packager),
+			data: data})
 	}
 	return files, nil
 }

@@ -34,7 +34,8 @@ const claudeNotice = `{"hookSpecificOutput": {"hookEventName": "SessionStart", "
 // cursor.com/docs/reference/plugins (2026-08), for Qwen Code its version 0.15.10.
 var plugins = []plugin{
 	{"agent-plugin", "", "", "", map[string]string{ // Agent Plugins 1.0.0
-		"plugin.json": "plugin.portable.json", "mcp.json": "mcp.portable.json", skillPath: skill, "../README.md": "README.md",
+		"plugin.json": "plugin.portable.json", "mcp.json": "mcp.portable.json", skillPath: skill,
+		"../README.md": "README.md",
 	}},
 	{"claude-code", ".claude/settings.json", "hooks/hooks.json", claudeNotice, map[string]string{
 		".claude-plugin/plugin.json": "plugin.json", ".mcp.json": "mcp.json", skillPath: skill,
@@ -53,7 +54,8 @@ var plugins = []plugin{
 		"../.cursor-plugin/marketplace.json": "marketplace.json",
 	}},
 	{"gemini", ".gemini/settings.json", "hooks/hooks.json", claudeNotice, map[string]string{
-		"gemini-extension.json": "extension.json", "MEMORY.md": "instructions.md", "commands/recall.toml": "recall.toml",
+		"gemini-extension.json": "extension.json", "MEMORY.md": "instructions.md",
+		"commands/recall.toml": "recall.toml",
 	}},
 	{"qwen", ".qwen/settings.json", "hooks/hooks.json", claudeNotice, map[string]string{
 		"qwen-extension.json": "extension.json", "MEMORY.md": "instructions.md",
@@ -94,11 +96,13 @@ var hookRE = regexp.MustCompile(`"command": "(` + program + ` hook ([a-z-]+)[^"]
 func (m *maker) pluginHooks(d *description, p plugin) ([]byte, error) {
 	home := filepath.Join(m.built, "home", p.agent)
 	env := []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + home}
-	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"} {
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
+		"COPILOT_HOME", "GEMINI_CLI_HOME"} {
 		env = append(env, name+"=")
 	}
 	host := filepath.Join(m.built, platform{runtime.GOOS, runtime.GOARCH}.String(), program)
-	if _, err := output(m.source, env, host, "hook", "install", "--agent", p.agent, "--program", program, "--write"); err != nil {
+	if _, err := output(m.source, env, host, "hook", "install", "--agent", p.agent, "--program", program,
+		"--write"); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(home, p.settings))

@@ -119,7 +119,8 @@ func Result[T ~string | ~[]byte](value T, err error) string {
 // return, and the line feed after it is dropped unless ␊ is in between, ␤ at the end means no
 // final newline, ␀ is a NUL, and ⌧ a byte that is not UTF-8.
 func Decode(text []byte) []byte {
-	return []byte(strings.NewReplacer("␍␊\n", "\r\n", "␍\n", "\r", "␍", "\r", "␤\n", "", "␀", "\x00", "⌧", "\xff",
+	return []byte(strings.NewReplacer("␍␊\n", "\r\n", "␍\n", "\r", "␍", "\r", "␤\n", "", "␀", "\x00",
+		"⌧", "\xff",
 		"␊", "\n").Replace(string(text)))
 }
 

@@ -134,7 +134,8 @@ func addScores(score map[string]float64, objects map[string]map[string]any, name
 		for id, tf := range frequency {
 			text, _ := objects[id][name].(string)
 			length := float64(len(strings.Fields(text)))
-			score[id] += math.Log(1+(n-containing+0.5)/(containing+0.5)) * tf * 1.9 / (tf + 0.9*(0.7+0.3*length*n/total))
+			score[id] += math.Log(1+(n-containing+0.5)/(containing+0.5)) * tf * 1.9 / (tf +
+				0.9*(0.7+0.3*length*n/total))
 		}
 	}
 }

@@ -38,8 +38,10 @@ var All = []Agent{
 	{
 		// jgravelle/jcodemunch-mcp v1.108.89 (2026-06-30), which measured the files of version
 		// 2.0, of the IDE and of the CLI; antigravity.google/docs/mcp for the former path.
-		Name: "antigravity", Title: "Antigravity", program: "agy", dirs: []string{".gemini/antigravity", ".gemini/config"},
-		parts: map[Component]part{MCP: servers(".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json")},
+		Name: "antigravity", Title: "Antigravity", program: "agy",
+		dirs: []string{".gemini/antigravity", ".gemini/config"},
+		parts: map[Component]part{MCP: servers(".gemini/config/mcp_config.json",
+			".gemini/antigravity/mcp_config.json")},
 	},
 	{
 		// code.claude.com/docs: hooks, mcp, settings (2026-08). Claude Code withholds more than
@@ -84,8 +86,9 @@ var All = []Agent{
 				files:  []string{"$COPILOT_HOME|.copilot/mcp-config.json"},
 			},
 			Hooks: {
-				syntax: jsonHooks{timeout: 5, flat: true}, files: []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
-				note: "Copilot CLI takes memory at the start of a session only, not for each prompt",
+				syntax: jsonHooks{timeout: 5, flat: true},
+				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
+				note:   "Copilot CLI takes memory at the start of a session only, not for each prompt",
 			},
 		},
 		hooks: hookFormat{events: startEvent, member: "additionalContext"},
@@ -95,7 +98,8 @@ var All = []Agent{
 		// skillsaw, rule cursor-hooks-valid. beforeSubmitPrompt can block, and add nothing.
 		Name: "cursor", Title: "Cursor", program: "cursor", dirs: []string{".cursor"},
 		parts: map[Component]part{
-			MCP: {syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"}, files: []string{".cursor/mcp.json"}},
+			MCP: {syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
+				files: []string{".cursor/mcp.json"}},
 			Hooks: {
 				syntax: jsonHooks{timeout: 5, flat: true}, files: []string{".cursor/hooks.json"},
 				note: "Cursor takes memory at the start of a session only, not for each prompt",
@@ -153,7 +157,8 @@ var All = []Agent{
 		Name: "opencode", Title: "OpenCode", program: "opencode", dirs: []string{"$XDG_CONFIG_HOME|.config/opencode"},
 		parts: map[Component]part{MCP: {
 			syntax: jsonServers{path: []string{"mcp", "servers"}, kind: "local", list: true, short: true},
-			files: []string{"$XDG_CONFIG_HOME|.config/opencode/opencode.json", "$XDG_CONFIG_HOME|.config/opencode/opencode.jsonc",
+			files: []string{"$XDG_CONFIG_HOME|.config/opencode/opencode.json",
+				"$XDG_CONFIG_HOME|.config/opencode/opencode.jsonc",
 				"$XDG_CONFIG_HOME|.config/opencode/config.json"},
 		}},
 	},

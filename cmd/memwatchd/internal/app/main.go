@@ -53,7 +53,8 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command { return newRoot(stdout, s
 func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	g := &cli.Globals{Stdout: stdout, Stderr: stderr, Args: args, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
 		Start: service.Start}
-	others := []*cobra.Command{setup.NewSetup(g), setup.NewUninstall(g), newServe(g), setup.NewInit(g), service.NewCommand(g), service.NewStop(g),
+	others := []*cobra.Command{setup.NewSetup(g), setup.NewUninstall(g), newServe(g), setup.NewInit(g),
+		service.NewCommand(g), service.NewStop(g),
 		service.NewRestart(g), service.NewLogs(g), doctor.NewCommand(g)}
 	for _, c := range others {
 		c.GroupID = "daemon"

@@ -56,9 +56,11 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},
 	}
-	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core, read, notes, items, all or names of tools, separated by commas")
+	c.Flags().StringVar(&tools, "tools", tools,
+		"tools for the agent: core, read, notes, items, all or names of tools, separated by commas")
 	g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
-	c.Flags().StringVar(&externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
+	c.Flags().StringVar(&externalKey, "external-key", "",
+		"act as the account of this user of a channel: <channel>:<id>")
 	setup.AddInstall(c, g, agents.MCP)
 	return cli.AcceptGlobals(c, cli.CallerFlags)
 }

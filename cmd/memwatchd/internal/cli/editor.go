@@ -156,7 +156,8 @@ func openFile(cmd *cobra.Command, root *Root, path string, line int) error {
 	if err != nil {
 		return err
 	}
-	if realDir, err := filepath.EvalSymlinks(dir); err != nil || !config.IsWithin(real, realDir) || !info.Mode().IsRegular() {
+	if realDir, err := filepath.EvalSymlinks(dir); err != nil || !config.IsWithin(real, realDir) ||
+		!info.Mode().IsRegular() {
 		return Usagef("%s is not a file of the memory directory %s, or a link out of it", path, dir)
 	}
 	return runEditor(editorArgs(file, line), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())

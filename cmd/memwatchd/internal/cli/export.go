@@ -150,7 +150,8 @@ func newExport(format, output string, w io.Writer) (*export, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &export{lineAdder(short, long), func() error { return errors.Join(short.Close(), long.Close(), root.Close()) }}, nil
+	return &export{lineAdder(short, long),
+		func() error { return errors.Join(short.Close(), long.Close(), root.Close()) }}, nil
 }
 
 // fileAdder returns a function that writes a file at its path, with a number if another

@@ -108,7 +108,8 @@ func chooseEntries(ctx context.Context, in io.Reader, out io.Writer, ids []strin
 		}
 		var chosen []string
 		bad := ""
-		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '，' || unicode.IsSpace(r) }) {
+		for _, word := range strings.FieldsFunc(line,
+			func(r rune) bool { return r == ',' || r == '，' || unicode.IsSpace(r) }) {
 			n, err := strconv.Atoi(word)
 			if err != nil || n < 1 || n > len(ids) {
 				bad = word

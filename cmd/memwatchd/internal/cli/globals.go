@@ -97,7 +97,8 @@ func (f *rejectedFlag) Set(string) error {
 		instead = "only --" + strings.Join(f.accepted, ", --")
 	}
 	if len(f.accepted) > 1 {
-		instead = strings.Replace(instead, ", --"+f.accepted[len(f.accepted)-1], " and --"+f.accepted[len(f.accepted)-1], 1)
+		instead = strings.Replace(instead, ", --"+f.accepted[len(f.accepted)-1],
+			" and --"+f.accepted[len(f.accepted)-1], 1)
 	}
 	return Usagef("unknown flag: --%s: %s accepts %s", f.name, f.command, instead)
 }

@@ -35,7 +35,8 @@ func addShortHelp(root *cobra.Command, all *bool) {
 			return
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s\n"+
-			"memwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n", root.Short, examplesOf(root))
+			"memwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n", root.Short,
+			examplesOf(root))
 	})
 }
 

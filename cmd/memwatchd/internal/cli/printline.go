@@ -13,7 +13,8 @@ import (
 
 // styles are the styles of terminals for those of lines.
 var styles = [...]term.Style{
-	api.Plain: term.AsText, api.Strong: term.AsTitle, api.Muted: term.AsMuted, api.Good: term.AsGood, api.Bad: term.AsBad,
+	api.Plain: term.AsText, api.Strong: term.AsTitle, api.Muted: term.AsMuted, api.Good: term.AsGood,
+	api.Bad:   term.AsBad,
 	api.Added: term.AsAdded, api.Removed: term.AsRemoved, api.Changed: term.AsChanged,
 }
 
@@ -77,7 +78,8 @@ func (p *Printer) printParts(l *api.Line) {
 	rest := p.Style(term.AsMuted, term.EscapeLine(l.Section+api.TextIf(l.Section != "" && l.Text+l.Target != "", gap)))
 	if l.Target != "" {
 		path, heading, cut := strings.Cut(l.Target, "#")
-		rest += term.EscapeLine("-> " + p.locate(path) + api.TextIf(cut, "#") + heading + api.TextIf(l.Text != "", "  "))
+		rest += term.EscapeLine("-> " + p.locate(path) + api.TextIf(cut, "#") + heading +
+			api.TextIf(l.Text != "", "  "))
 		gap = " "
 	}
 	rest += p.mark(styles[l.Style], l.Text, l.Matches)
@@ -103,7 +105,8 @@ func (p *Printer) printParts(l *api.Line) {
 // mark returns a text in a style with highlighted matches. The ranges count characters.
 func (p *Printer) mark(as term.Style, s string, ranges [][2]int) string {
 	runes, marked, at := []rune(s), "", 0
-	for _, r := range slices.SortedFunc(slices.Values(ranges), func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) }) {
+	for _, r := range slices.SortedFunc(slices.Values(ranges),
+		func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) }) {
 		if from, to := max(r[0], at), min(r[1], len(runes)); from < to {
 			marked += p.Style(as, term.EscapeLine(string(runes[at:from])))
 			marked += p.Style(term.AsMatch, term.EscapeLine(string(runes[from:to])))

@@ -233,7 +233,8 @@ func (c *Config) Finish() (err error) {
 	c.finishRoots()
 	return cmp.Or(c.checkMemory(), c.checkDirs(),
 		checkEach("projects", len(c.Projects), func(i int) error { return c.Projects[i].finish() }),
-		checkEach("compactor.limits", len(c.Compactor.Limits), func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
+		checkEach("compactor.limits", len(c.Compactor.Limits),
+			func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
 		finishService("llm", &c.LLM.Endpoint, c.LLM.Model, c.LLM.Private),
 		finishService("embed", &c.Embed.Endpoint, c.Embed.Model, c.Embed.Private), c.finishTopic(), c.finishShare(),
 		checkEach("ipc.listeners", len(c.IPC.Listeners), func(i int) error { return c.checkListener(i) }))
@@ -250,7 +251,8 @@ func (c *Config) checkMemory() error {
 		return fmt.Errorf("archive.after: %s is less than 48h; days still in use would be archived", c.Archive.After)
 	}
 	return cmp.Or(withKey("memory.owner", memory.ValidSubject(c.Memory.Owner)),
-		checkEach("memory.users", len(c.Memory.Users), func(i int) error { return memory.ReservedUser(c.Memory.Users[i]) }))
+		checkEach("memory.users", len(c.Memory.Users),
+			func(i int) error { return memory.ReservedUser(c.Memory.Users[i]) }))
 }
 
 // checkDirs returns an error if the index and the state would be in the same directory or

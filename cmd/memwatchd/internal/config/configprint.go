@@ -55,7 +55,8 @@ func printKeys(b *strings.Builder, v reflect.Value, indent string) {
 		} else {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(b, "%s%s:%s\n", indent, name, strings.ReplaceAll(scalarYAML(v.Field(i).Interface()), "\n", "\n"+indent))
+		fmt.Fprintf(b, "%s%s:%s\n", indent, name,
+			strings.ReplaceAll(scalarYAML(v.Field(i).Interface()), "\n", "\n"+indent))
 	}
 }
 

@@ -193,7 +193,8 @@ func (c *Config) setSection(v reflect.Value, section string, n *yaml.Node) error
 			}
 		case !c.ignoreRemoved(name, value):
 			hint := SuggestName(name, slices.Sorted(maps.Keys(fields)))
-			if at := slices.IndexFunc(Keys, func(k Key) bool { return strings.HasSuffix(k.Name, "."+name) }); at >= 0 && hint == "" {
+			at := slices.IndexFunc(Keys, func(k Key) bool { return strings.HasSuffix(k.Name, "."+name) })
+			if at >= 0 && hint == "" {
 				hint = ": did you mean " + Keys[at].Name + "?"
 			}
 			return fmt.Errorf("%d: unknown key %s%s", key.Line, name, hint)

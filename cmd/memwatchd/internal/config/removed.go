@@ -30,7 +30,8 @@ type Tuning struct {
 // defaultTuning contains the values that have no default elsewhere.
 var defaultTuning = Tuning{
 	Reconcile: time.Minute, Vanish: 500 * time.Millisecond, Poll: 2 * time.Second, MaxLoss: 0.25,
-	Quiet: 10 * time.Second, SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second, ShareQuery: 300 * time.Millisecond,
+	Quiet: 10 * time.Second, SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second,
+	ShareQuery: 300 * time.Millisecond,
 	EmbedQuery: 150 * time.Millisecond,
 }
 

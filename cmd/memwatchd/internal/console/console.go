@@ -93,8 +93,9 @@ The page acts as the owner. Its address contains a key that works once; other us
 
 // editors maps the programs that open files by an address to its form.
 var editors = map[string]string{
-	"code": "vscode://file{path}:{line}", "codium": "vscodium://file{path}:{line}", "cursor": "cursor://file{path}:{line}",
-	"zed": "zed://file{path}:{line}", "subl": "subl://open?url=file://{path}&line={line}",
+	"code": "vscode://file{path}:{line}", "codium": "vscodium://file{path}:{line}",
+	"cursor": "cursor://file{path}:{line}",
+	"zed":    "zed://file{path}:{line}", "subl": "subl://open?url=file://{path}&line={line}",
 	"obsidian": "obsidian://open?path={path}",
 }
 

@@ -201,7 +201,8 @@ const documentVersion = 6
 func (d *daemon) indexVersion() (string, error) {
 	c := d.config
 	version := []any{
-		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users", c.Memory.Daily, c.Visibility,
+		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users",
+		c.Memory.Daily, c.Visibility,
 		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(), documentVersion, d.obsidian.Text,
 	}
 	for _, r := range c.Memory.Roots {
@@ -252,7 +253,8 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
 		ProjectsOf:  c.ProjectsOf,
-		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
+		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout,
+		DaysIn:   c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
 		Roots: d.searchedRoots(),
 	}, Administration: ops.Administration{

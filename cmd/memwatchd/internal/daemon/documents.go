@@ -71,7 +71,8 @@ func (d *documents) findParsed(file *vault.File) *memory.Document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, k := range d.parsed {
-		if k.invalidations == d.invalidations && k.doc.Place.Path == file.Path && bytes.Equal(k.doc.Source, file.Data) &&
+		if k.invalidations == d.invalidations && k.doc.Place.Path == file.Path &&
+			bytes.Equal(k.doc.Source, file.Data) &&
 			// Entries without a time of their own have that of the file.
 			(k.modTime.Equal(file.ModTime) || !slices.ContainsFunc(k.doc.Entries, func(e memory.Entry) bool {
 				return e.Time.Equal(k.modTime)

@@ -58,7 +58,8 @@ func (d *daemon) openShare() (*sharing, error) {
 		return nil, fmt.Errorf("memory.host: %w", err)
 	}
 	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
-		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: d.config.Tuning.ShareTimeout,
+		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas,
+		Timeout: d.config.Tuning.ShareTimeout,
 	}}
 	d.warnUnencrypted("shared store", c.Weaviate.URL)
 	s.client.Key, err = openKey("share.weaviate.key_file", c.Weaviate.KeyFile)

@@ -181,7 +181,8 @@ func (e *examination) runInspections() (list findings) {
 // printFindings prints findings by group, and their numbers.
 func printFindings(w io.Writer, p *cli.Printer, list findings) error {
 	const indent = "           "
-	styles := map[severity]term.Style{passed: term.AsGood, note: term.AsMuted, warning: term.AsChanged, problem: term.AsBad}
+	styles := map[severity]term.Style{passed: term.AsGood, note: term.AsMuted, warning: term.AsChanged,
+		problem: term.AsBad}
 	var b strings.Builder
 	counts := map[severity]int{}
 	for i, f := range list {

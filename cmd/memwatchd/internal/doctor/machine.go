@@ -61,7 +61,8 @@ func inspectLocks(e *examination) (list findings) {
 		filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.Index.Dir, "lock")} {
 		holder, running := vault.ReadHolder(path)
 		switch {
-		case !running || e.status != nil && holder.PID == e.status.PID || errors.Is(e.statusErr, context.DeadlineExceeded):
+		case !running || e.status != nil && holder.PID == e.status.PID ||
+			errors.Is(e.statusErr, context.DeadlineExceeded):
 			continue
 		case holder.Socket == e.socket:
 			list.add(problem, "End it. The next command starts another.", fmt.Sprintf("kill %d", holder.PID),
@@ -95,7 +96,8 @@ func inspectConfig(e *examination) (list findings) {
 		list.add(warning, "", "", "In the configuration, %s.", c.Warning)
 	}
 	for _, s := range []struct{ key, url string }{
-		{"llm.endpoint", c.LLM.Endpoint}, {"embed.endpoint", c.Embed.Endpoint}, {"share.weaviate.url", c.Share.Weaviate.URL},
+		{"llm.endpoint", c.LLM.Endpoint}, {"embed.endpoint", c.Embed.Endpoint},
+		{"share.weaviate.url", c.Share.Weaviate.URL},
 	} {
 		if u, err := url.Parse(s.url); err == nil && config.IsExposed(u) {
 			list.add(warning, fmt.Sprintf("Use https in %s.", s.key), "", "Requests to %s are not encrypted.", u.Host)
@@ -200,7 +202,8 @@ func agentFindings(a agents.Finding, command func(string) string) (list findings
 		}
 		switch {
 		case gone != "":
-			list.add(warning, "Install the "+name+" again.", install, "%s starts %s, which does not exist.", title, gone)
+			list.add(warning, "Install the "+name+" again.", install, "%s starts %s, which does not exist.", title,
+				gone)
 		case a.Has(part):
 			list.add(passed, "", "", "%s has the %s of memwatchd.", title, name)
 		case a.Agent.Supports(part) && len(a.Faults) == 0:

@@ -42,7 +42,8 @@ var remedies = map[string]remedy{
 		"Searches compare words meanwhile. See docs/search.md for the settings of common services.", ""},
 	"topic": {warning, "The daemon receives no messages of the topic: %s.",
 		"The daemon tries again, and then receives the messages that it missed.", ""},
-	"share":     {warning, "The shared store: %s.", "Entries stay on this machine until that is corrected.", "share status"},
+	"share": {warning, "The shared store: %s.", "Entries stay on this machine until that is corrected.",
+		"share status"},
 	"unhealthy": {problem, "The daemon at %s is not healthy.", "", "status"},
 
 	"differs": {warning, "The index differs from the files in %s.",
@@ -141,7 +142,8 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 		r.add("topic", cmp.Or(t.Problem, api.TextIf(!t.Connected, "no connection to "+t.Server)))
 	}
 	if h := s.Share; h != nil {
-		r.add("share", cmp.Or(h.Problem, h.LastError, api.TextIf(h.Refused > 0, "it refuses "+api.Plural(h.Refused, "entry"))))
+		r.add("share", cmp.Or(h.Problem, h.LastError,
+			api.TextIf(h.Refused > 0, "it refuses "+api.Plural(h.Refused, "entry"))))
 	}
 	for _, p := range s.Problems {
 		if p.Path == "" {

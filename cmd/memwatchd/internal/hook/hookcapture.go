@@ -75,7 +75,8 @@ func withoutCredentials(text string) string {
 // save writes requests to the spool and then delivers the spool, so that nothing is
 // lost if the daemon is away or slow, or if the agent ends the hook.
 func (h *hook) save(ctx context.Context, requests []spooled) error {
-	session := cmp.Or(h.input.Session, "hook-"+rand.Text()[:8]) // the daemon recognizes a repeated capture by its session
+	// the daemon recognizes a repeated capture by its session
+	session := cmp.Or(h.input.Session, "hook-"+rand.Text()[:8])
 	for i := range requests {
 		r := &requests[i]
 		if r.Draft == nil {

@@ -118,7 +118,8 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 func (h *hook) waitingBlock() string {
 	scope := h.client.Scope
 	texts := spoolOf(h.client).waiting()
-	if len(texts) == 0 || h.g.Socket != "" || scope.Subject != nil || scope.Context != nil && *scope.Context != "private" {
+	if len(texts) == 0 || h.g.Socket != "" || scope.Subject != nil ||
+		scope.Context != nil && *scope.Context != "private" {
 		return ""
 	}
 	omitted := max(0, len(texts)-maxStatements)

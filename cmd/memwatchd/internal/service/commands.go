@@ -54,7 +54,8 @@ func NewRestart(g *cli.Globals) *cobra.Command {
 				setRuntimeDir()
 				return u.run(cmd.Context(), g, [][]string{u.restart})
 			}
-			if err := stop(cmd.Context(), g, c, dc); err != nil && (!errors.Is(err, client.ErrNoDaemon) || !c.NamesDir) {
+			if err := stop(cmd.Context(), g, c, dc); err != nil &&
+				(!errors.Is(err, client.ErrNoDaemon) || !c.NamesDir) {
 				return err
 			}
 			if !c.NamesDir {

@@ -250,7 +250,8 @@ func (u unit) renderTemplate(program string, args, environment []string) (string
 		special = "%$\"\\"
 	}
 	for _, text := range slices.Concat([]string{program, u.name}, args, environment) {
-		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) || strings.ContainsAny(text, special) {
+		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) ||
+			strings.ContainsAny(text, special) {
 			return "", fmt.Errorf("service install: %q contains a character that the service manager interprets: "+
 				"use another path or name, or set the value in the configuration file", text)
 		}

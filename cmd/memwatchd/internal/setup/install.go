@@ -68,7 +68,8 @@ func (i *installer) newCommand() *cobra.Command {
 		c.Use = "uninstall --agent NAME"
 		c.Short = fmt.Sprintf("Remove %s from the settings of an agent", object)
 		c.Long = c.Short + ". The command shows the change; --write applies it. The rest of the file does not change."
-		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --agent claude-code --write", name)
+		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --agent claude-code --write",
+			name)
 	}
 	c.Args = cli.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.runInstaller(cmd) }
@@ -89,7 +90,8 @@ func (i *installer) newCommand() *cobra.Command {
 	f.StringVar(&i.program, "program", "",
 		"program that the agent starts, such as memwatchd in settings that several machines share (default: the path of this one)")
 	if i.component == agents.MCP {
-		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), read, notes, items, all or names of tools, separated by commas")
+		f.StringVar(&i.tools, "tools", "",
+			"tools for the agent: core (default), read, notes, items, all or names of tools, separated by commas")
 		i.g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
 	}
 	return c

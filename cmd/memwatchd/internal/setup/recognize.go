@@ -75,7 +75,8 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 	r.set("host", host)
 	if len(users) > 0 {
 		quoted, _ := json.Marshal(users) // strings
-		r.settings = append(r.settings, setting{"memory", "users: " + strings.ReplaceAll(string(quoted), `","`, `", "`)})
+		r.settings = append(r.settings, setting{"memory",
+			"users: " + strings.ReplaceAll(string(quoted), `","`, `", "`)})
 	}
 	if logs && !sessions {
 		r.settings = append(r.settings, setting{"todosync", "append_only: true"})

@@ -147,7 +147,8 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 			fmt.Fprintf(g.Stderr, "memwatchd: %s; commands and agents start the daemon\n", term.EscapeLine(err.Error()))
 		}
 	}
-	for _, words := range [][]string{{"note", "memwatchd is set up"}, {"search", "--limit", "1", "memwatchd is set up"}} {
+	for _, words := range [][]string{{"note", "memwatchd is set up"},
+		{"search", "--limit", "1", "memwatchd is set up"}} {
 		words = append(g.Config.Words(), words...)
 		fmt.Fprintf(g.Stdout, "\n$ %s\n", term.EscapeLine(term.ShellLine(append([]string{"memwatchd"}, words...)...)))
 		root := g.NewRoot(g.Stdout, g.Stderr)
@@ -156,7 +157,8 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 			return fmt.Errorf("setup: the memory does not work yet: run `%s`", g.Config.Command("doctor"))
 		}
 	}
-	fmt.Fprintf(g.Stdout, "\nTo remove all of this, but no file of the memory: %s\n", g.Config.Command("uninstall --write"))
+	fmt.Fprintf(g.Stdout, "\nTo remove all of this, but no file of the memory: %s\n",
+		g.Config.Command("uninstall --write"))
 	return nil
 }
 
@@ -242,7 +244,8 @@ func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool)
 		fmt.Fprintf(g.Stdout, "removed %s\n", term.EscapeLine(c.File))
 	}
 	if !write {
-		fmt.Fprintf(g.Stdout, "\nNothing was changed. To apply the changes:\n  %s\n", g.Config.Command("uninstall --write"))
+		fmt.Fprintf(g.Stdout, "\nNothing was changed. To apply the changes:\n  %s\n",
+			g.Config.Command("uninstall --write"))
 	} else {
 		fmt.Fprintf(g.Stdout, "The memory %s stays. To remove the undo history and the index as well:\n  rm -r %s %s\n",
 			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.State.Dir), term.QuoteWord(c.Index.Dir))

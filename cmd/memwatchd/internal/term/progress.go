@@ -34,7 +34,8 @@ func ShowProgress(ctx context.Context, w io.Writer, progress func() (done, total
 		if total >= minBarTotal {
 			shown = true
 			n := min(barWidth*done/total, barWidth)
-			fmt.Fprintf(w, "%sindexing [%s%s] %d/%d", clearLine, strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), done, total)
+			fmt.Fprintf(w, "%sindexing [%s%s] %d/%d", clearLine, strings.Repeat("=", n),
+				strings.Repeat(" ", barWidth-n), done, total)
 		}
 	}
 	if shown {
