@@ -39,8 +39,8 @@ func ParseSchedule(spec string, loc *time.Location) (*Schedule, error) {
 func (s *Schedule) String() string { return s.spec }
 
 func parseTimes(spec string) (cron.Schedule, error) {
-	upper := strings.ToUpper(spec)
-	if strings.HasPrefix(upper, "TZ=") || strings.HasPrefix(upper, "CRON_TZ=") {
+	name, _, ok := strings.Cut(strings.ToUpper(spec), "=")
+	if ok && (name == "TZ" || name == "CRON_TZ") {
 		return nil, errors.New("time zones are not supported: set memory.timezone")
 	}
 	times, err := cron.ParseStandard(rewriteSunday(spec))

@@ -114,7 +114,7 @@ func launch(flags config.Flags, log *os.File) (<-chan struct{}, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // outlives the terminal
 	for _, pair := range os.Environ() {
 		// These variables are about the process that a service manager started.
-		if !strings.HasPrefix(pair, "NOTIFY_SOCKET=") && !strings.HasPrefix(pair, "LISTEN_") {
+		if name, _, _ := strings.Cut(pair, "="); name != "NOTIFY_SOCKET" && !strings.HasPrefix(name, "LISTEN_") {
 			cmd.Env = append(cmd.Env, pair)
 		}
 	}

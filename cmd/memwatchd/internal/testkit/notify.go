@@ -49,12 +49,13 @@ func (m *Manager) Next(patience time.Duration) []string {
 // notifications before it except watchdog pings.
 func (m *Manager) AwaitLine(line string) (message []string, before [][]string) {
 	m.t.Helper()
+	const ping = "WATCHDOG=1"
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		message = m.Next(time.Second)
 		if slices.Contains(message, line) {
 			return message, before
 		}
-		if message != nil && message[0] != "WATCHDOG=1" {
+		if message != nil && message[0] != ping {
 			before = append(before, message)
 		}
 	}
