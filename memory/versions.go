@@ -607,7 +607,7 @@ func (v *version) readers(p *piece) Partition {
 }
 
 // finish corrects the generated values of the frontmatter: the counters of tasks, and
-// the summary if it is generated in both versions. An id that several entries of the
+// a generated summary. An id that several entries of the
 // merged text have stays at the first one.
 func (m *VersionMerge) finish(out []byte) ([]byte, error) {
 	parse := func(src []byte) *Document { return m.layout.Parse(m.path, src, Meta{}) }

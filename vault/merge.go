@@ -113,8 +113,8 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep) (Wr
 	return m.write(ctx, c, keep, Change{Requested: true})
 }
 
-// Result returns the merged text with a treatment of conflicts, nil for those of ours and
-// only if the versions can be merged by entries.
+// Result returns the merged text. If keep is nil, conflicts keep the text of the file, and
+// versions that cannot be merged by entries are an error.
 func (c *CopyMerge) Result(keep *memory.Keep) ([]byte, error) {
 	switch {
 	case keep == nil:
@@ -145,7 +145,8 @@ func (m *Merger) write(ctx context.Context, c *CopyMerge, keep *memory.Keep, how
 	return written, err
 }
 
-// replace returns an edit of a file that still has this version.
+// replace returns an edit that returns a text and an error if the file still has this
+// version, and else [ErrBusy].
 func (f File) replace(text []byte, err error) func(*File) ([]byte, error) {
 	return func(old *File) ([]byte, error) {
 		if old == nil || !bytes.Equal(old.Data, f.Data) {

@@ -28,7 +28,8 @@ func (w *Writer) checkRate(path string) error {
 	defer w.mu.Unlock()
 	r := w.rates[path]
 	if !now.Before(r.until) {
-		r.times = slices.DeleteFunc(r.times, func(at time.Time) bool { return now.Before(at) || now.Sub(at) >= rateWindow })
+		r.times = slices.DeleteFunc(r.times,
+			func(at time.Time) bool { return now.Before(at) || now.Sub(at) >= rateWindow })
 		if len(r.times) < cmp.Or(w.MaxChangesPerMinute, DefaultMaxChangesPerMinute) {
 			delete(w.rates, path)
 			if len(r.times) > 0 {
@@ -38,7 +39,8 @@ func (w *Writer) checkRate(path string) error {
 		}
 		r.until = now.Add(ratePause)
 		w.rates[path] = r
-		w.logger().Error("file changed too often, writing paused", "path", path, "times", len(r.times), "until", r.until)
+		w.logger().Error("file changed too often, writing paused", "path", path, "times", len(r.times), "until",
+			r.until)
 	}
 	return &RefusedError{path,
 		fmt.Sprintf("memwatchd changed the file too often within a minute, possibly because another program reverts the changes; writing is paused until %s; run `memwatchd journal` to list the changes", r.until.Format(time.TimeOnly))}

@@ -26,7 +26,7 @@ func (w *Writer) Repair(ctx context.Context) error {
 	return err
 }
 
-// repairRoot repairs the root unless that is done, or again.
+// repairRoot repairs the root. Without again, it does nothing after a repair that succeeded.
 func (w *Writer) repairRoot(ctx context.Context, again bool) error {
 	w.repair.Lock()
 	defer w.repair.Unlock()
@@ -54,7 +54,8 @@ func (w *Writer) repairRoot(ctx context.Context, again bool) error {
 			_, base := cutLast(r.Path)
 			r.Path = joinPath(dir, base)
 		}
-		if err := w.settleNow(&leftover{record: r, decided: done, made: done, recorded: done, crashed: true}); err != nil {
+		err := w.settleNow(&leftover{record: r, decided: done, made: done, recorded: done, crashed: true})
+		if err != nil {
 			w.logger().Warn("cannot resolve an interrupted change, retrying later", "path", r.Path, "err", err)
 		}
 	}

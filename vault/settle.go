@@ -446,7 +446,8 @@ func (w *Writer) mergeLate(s *dirEntry, l *leftover, late []byte) error {
 	w.countLostRace(r.Path)
 	base := w.base(l)
 	_, err := w.Write(context.Background(), Change{
-		Path: r.Path, Cause: mergeCause, Reason: "text that another program saved meanwhile", Requested: true, copies: true,
+		Path: r.Path, Cause: mergeCause, Reason: "text that another program saved meanwhile", Requested: true,
+		copies: true,
 		Edit: func(old *File) ([]byte, error) {
 			var now []byte
 			if old != nil {

@@ -55,7 +55,8 @@ func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, er
 		return UndoResult{}, err
 	}
 	if r.To != "" || r.After == "" {
-		return UndoResult{Record: r, Err: &ConflictError{r.ID, r.FilePath(), "the change moved or removed the file"}}, nil
+		return UndoResult{Record: r, Err: &ConflictError{r.ID, r.FilePath(),
+			"the change moved or removed the file"}}, nil
 	}
 	inverse := r
 	inverse.Before, inverse.After = r.After, r.Before
@@ -87,7 +88,8 @@ func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoRe
 	slices.Reverse(later)
 	later = later[max(0, slices.IndexFunc(later, func(l journal.Record) bool { return l.ID == r.ID })):]
 	result := UndoResult{Record: r}
-	result.By, result.Err = u.merge(ctx, dry, Change{Path: path, Cause: "undo", Reason: "version " + r.ID + " restored"},
+	result.By, result.Err = u.merge(ctx, dry,
+		Change{Path: path, Cause: "undo", Reason: "version " + r.ID + " restored"},
 		func(now []byte) (text []byte, err error) {
 			switch {
 			case before == nil:

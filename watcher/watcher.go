@@ -93,9 +93,10 @@ type Watcher struct {
 	Disk Disk
 	Sink Sink
 
-	Debounce      time.Duration // debounce time: how long a path must not change
-	MaxWait       time.Duration // upper limit of the debounce, from a path's first change
-	DeletionDelay time.Duration // how long a path must be missing to count as gone: editors move a file away before they rewrite it
+	Debounce time.Duration // debounce time: how long a path must not change
+	MaxWait  time.Duration // upper limit of the debounce, from a path's first change
+	// how long a path must be missing to count as gone: editors move a file away before they rewrite it
+	DeletionDelay time.Duration
 	Reconcile     time.Duration // interval of full scans, if they are fast
 	Verify        time.Duration // interval of comparisons of all contents
 	Poll          time.Duration // interval of checks of the root and of directories that cannot be watched

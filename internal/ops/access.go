@@ -122,7 +122,8 @@ func (m writeOps) permit(c Call, op *api.Operation) error {
 	case writes && c.Scope.Subject == "":
 		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set `subject` or `external_key`")
 	case m.meetsNeed(c, op):
-		if writes && m.Writer == nil && !(op.Admin && op.Needs == api.InPrivate) { // administration has writers of its own
+		// administration has writers of its own
+		if writes && m.Writer == nil && !(op.Admin && op.Needs == api.InPrivate) {
 			return errNoWriter
 		}
 	case !writes:
@@ -130,7 +131,8 @@ func (m writeOps) permit(c Call, op *api.Operation) error {
 			WithHint("use the owner's socket, as memory.owner in a private context; " +
 				"for commands, omit --subject and --context")
 	case m.inbox(c) != "":
-		return api.Errorf(api.Forbidden, "%s is not for listeners with a fixed scope, which write below %s only", op.Name,
+		return api.Errorf(api.Forbidden, "%s is not for listeners with a fixed scope, which write below %s only",
+			op.Name,
 			m.inbox(c))
 	default:
 		return api.Errorf(api.Forbidden, "changing existing text requires a private context")
@@ -167,7 +169,8 @@ type Call struct {
 	// Fixed is the fixed scope of the listener; nil if there is none.
 	Fixed *api.Fixed
 
-	operator  bool // a program on a listener without a fixed scope that names no subject and no other context than private
+	// a program on a listener without a fixed scope that names no subject and no other context than private
+	operator  bool
 	anonymous bool // no scope in the request and none fixed for the listener
 	disabled  bool // memory is disabled: the view reads nothing
 	degraded  bool // the index was incomplete when the view was made

@@ -53,7 +53,8 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if state := api.IndexStateOf(answer); state != nil {
 		state.Explain(c.waits)
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && (m.Disabled || c.waits || c.FullAccess) {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound &&
+		(m.Disabled || c.waits || c.FullAccess) {
 		state, hinted := m.readOps().indexState(c), *e
 		state.Explain(c.waits)
 		hinted.Hint = strings.Trim(hinted.Hint+"; "+state.Notice, "; ")
@@ -186,7 +187,8 @@ func bindStream[Ops, Request any](view func(*Memory) Ops,
 	f func(Ops, context.Context, Call, *Request, func(any) error) error) binding {
 	return binding{
 		stream: func(m *Memory, ctx context.Context, c Call, r any, send func(any) error) error {
-			return redactError(f(view(m), ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
+			return redactError(f(view(m), ctx, c, r.(*Request),
+				func(part any) error { return send(redactValue(part)) }))
 		},
 	}
 }

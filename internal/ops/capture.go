@@ -147,8 +147,9 @@ type pendingText struct {
 // text must not match that of a public one, because the answer or a missing
 // bullet would reveal the private text.
 func (r *pendingText) digest() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.day, r.request.Session,
-		r.request.Type, r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.day,
+		r.request.Session, r.request.Type, r.request.Project, visibilityAttribute(r.request.Visibility),
+		r.request.Text}))
 }
 
 // reductionQueue holds the pending texts and the digests of accepted ones. A client may
@@ -307,5 +308,6 @@ func (m writeOps) checkBullet(line string) error {
 	if err := m.checkLogText("bullets", line); err != nil {
 		return err
 	}
-	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md", m.Now(), false)
+	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md",
+		m.Now(), false)
 }

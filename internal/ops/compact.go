@@ -60,7 +60,8 @@ func maintenanceError(err error) error {
 func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case r.ID == "":
-		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("`search` with `include_archived` to find the entry")
+		return nil, api.Errorf(api.Invalid, "id is missing").
+			WithHint("`search` with `include_archived` to find the entry")
 	case m.Compactor == nil:
 		return nil, errNoWriter
 	}

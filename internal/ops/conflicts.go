@@ -28,7 +28,8 @@ func (m adminOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) 
 var keepNames = map[string]memory.Keep{"file": memory.KeepOurs, "copy": memory.KeepTheirs, "both": memory.KeepBoth}
 
 // conflictsMerge merges conflict copies into their files.
-func (m adminOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMergeRequest) (*api.ConflictsAnswer, error) {
+func (m adminOps) conflictsMerge(ctx context.Context, _ Call,
+	r *api.ConflictsMergeRequest) (*api.ConflictsAnswer, error) {
 	paths, err := m.copiesAt(r.Path)
 	if err != nil {
 		return nil, err
@@ -101,12 +102,13 @@ func (m adminOps) planMerge(path string, details bool, keep *memory.Keep) (api.C
 	case c.Conflicts > 0 && keep == nil:
 		c.Problem = "both versions changed an entry; set keep to file, copy or both"
 	}
-	for _, both := range plan.Conflicts {
-		if details {
-			c.Both = append(c.Both, api.ConflictEntry{Base: both.Base, File: both.Ours, Copy: both.Theirs})
-		}
+	if !details {
+		return c, plan
 	}
-	if details && err == nil {
+	for _, both := range plan.Conflicts {
+		c.Both = append(c.Both, api.ConflictEntry{Base: both.Base, File: both.Ours, Copy: both.Theirs})
+	}
+	if err == nil {
 		diff := Diff(of, plan.File.Data, merged)
 		c.Diff, c.Truncated = diff.Hunks, diff.Truncated
 	}

@@ -88,7 +88,8 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	case "items":
 		items := m.allItems(c)
 		if len(r.Namespaces) > 0 {
-			items = slices.DeleteFunc(items, func(i brief.Item) bool { return !slices.Contains(r.Namespaces, i.Namespace) })
+			items = slices.DeleteFunc(items,
+				func(i brief.Item) bool { return !slices.Contains(r.Namespaces, i.Namespace) })
 		}
 		return style.Items(items), nil
 	case "relevant":
@@ -132,7 +133,8 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	}
 	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
 	q := index.Query{
-		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit, Weights: m.rootWeights(), Cover: r.MinCover > 0,
+		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit,
+		Weights: m.rootWeights(), Cover: r.MinCover > 0,
 		AsOf: m.Now().In(m.Location).Truncate(time.Second), // of the days that the query names
 	}
 	soon, cancel := context.WithTimeout(ctx, promptWait)
@@ -198,7 +200,8 @@ func (m readOps) findNewer(dir string, matches []brief.Match) {
 		}
 		for _, name := range fileNameRE().FindAllString(matches[i].Entry.Text, maxNames) {
 			info, err := root.Stat(name)
-			if err == nil && info.Mode().IsRegular() && info.ModTime().In(m.Location).Format(time.DateOnly) > matches[i].Day {
+			if err == nil && info.Mode().IsRegular() &&
+				info.ModTime().In(m.Location).Format(time.DateOnly) > matches[i].Day {
 				matches[i].Newer = name
 				break
 			}

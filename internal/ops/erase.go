@@ -225,7 +225,9 @@ func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, cho
 			var written vault.Written
 			written, err = m.Writer.Write(ctx, vault.Change{
 				Path: path, Cause: "forget", Group: group, Requested: true, Secret: true,
-				Edit: func(old *vault.File) ([]byte, error) { return m.eraseEntries(ctx, c, path, old, entries, words) },
+				Edit: func(old *vault.File) ([]byte, error) {
+					return m.eraseEntries(ctx, c, path, old, entries, words)
+				},
 			})
 			group = cmp.Or(group, written.ID)
 		case err == nil && !slices.Contains(copies, path):

@@ -18,7 +18,8 @@ import (
 )
 
 // errNoWriter reports that the daemon does not write to files.
-var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").WithHint("run `memwatchd status` for the reason")
+var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").
+	WithHint("run `memwatchd status` for the reason")
 
 // errNotAuthor rejects changes of a text that is neither the caller's nor written
 // by the caller.
@@ -119,7 +120,8 @@ var keyLines = lazyregexp.New(`^(?:[ \t>]*(?:[A-Za-z0-9-]+: [^\n]*)?\r?\n){0,3}`
 // Unlike hexadecimal digests, the lines of keys have letters of both cases.
 func beginsInKey(text []byte) bool {
 	match := keyLines().FindSubmatch(text)
-	return match != nil && bytes.ContainsFunc(match[1], unicode.IsUpper) && bytes.ContainsFunc(match[1], unicode.IsLower)
+	return match != nil && bytes.ContainsFunc(match[1], unicode.IsUpper) &&
+		bytes.ContainsFunc(match[1], unicode.IsLower)
 }
 
 // checkNewSecret rejects a new text for the shown part of a file if it contains a

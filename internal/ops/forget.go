@@ -114,7 +114,8 @@ func addOccurrences(a *api.ForgetAnswer, match index.Phrase, traces []occurrence
 func markMatches(text string, match index.Phrase) (string, [][2]int) {
 	if runes := []rune(text); len(runes) > maxOccurrenceText {
 		from := 0
-		if found := match.Find(text); len(found) > 0 && utf8.RuneCountInString(text[:found[0][1]]) >= maxOccurrenceText {
+		if found := match.Find(text); len(found) > 0 &&
+			utf8.RuneCountInString(text[:found[0][1]]) >= maxOccurrenceText {
 			from = utf8.RuneCountInString(text[:found[0][0]]) - maxOccurrenceText/4
 		}
 		to := min(len(runes), from+maxOccurrenceText-2)
@@ -215,11 +216,12 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 		for _, found := range find(r, content) {
 			from, to := found[0]-1, min(found[1], len(lines))
 			if slices.ContainsFunc(lines[from:to], func(line string) bool {
-				_, present := words.lines[normalizeLine(line)]
-				return !present
+				_, kept := words.lines[normalizeLine(line)]
+				return !kept
 			}) {
 				newest[path] = occurrence{Occurrence: api.Occurrence{What: earlierVersion, Path: path, Time: r.Time,
-					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(), Text: strings.Join(shown[from:to], "\n")},
+					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(),
+					Text: strings.Join(shown[from:to], "\n")},
 					entry: "@" + r.ID, digest: digest, source: strings.Join(lines[from:to], "\n")}
 				break
 			}
@@ -228,7 +230,8 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 	list := slices.SortedFunc(maps.Values(newest), func(a, b occurrence) int { return strings.Compare(a.Path, b.Path) })
 	for i, t := range list {
 		later := m.Writer.Journal.ListAll(t.Time, t.Path, 0)
-		if at := slices.IndexFunc(later, func(r journal.Record) bool { return r.Before == t.digest }); at >= 0 { // replaced it
+		// the change that replaced this version
+		if at := slices.IndexFunc(later, func(r journal.Record) bool { return r.Before == t.digest }); at >= 0 {
 			list[i].ID, list[i].Time = t.Path+"@"+later[at].ID, later[at].Time
 		}
 	}

@@ -62,7 +62,8 @@ func (m writeOps) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Id
 		case "":
 			return memory.LinkKey(src, r.ExternalKey, r.Subject)
 		}
-		return nil, api.Errorf(api.Conflict, "%s is linked to %s", r.ExternalKey, linked).WithHint("unlink the key first")
+		return nil, api.Errorf(api.Conflict, "%s is linked to %s", r.ExternalKey, linked).
+			WithHint("unlink the key first")
 	})
 }
 

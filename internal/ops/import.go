@@ -103,7 +103,8 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		}
 	}
 	counts := map[string]*int{importCreated: &answer.Created, importRewritten: &answer.Rewritten,
-		importUnchanged: &answer.Unchanged, importEdited: &answer.Edited, "older": &answer.Older, importFailed: &answer.Failed}
+		importUnchanged: &answer.Unchanged, importEdited: &answer.Edited, "older": &answer.Older,
+		importFailed: &answer.Failed}
 	for _, result := range answer.Records {
 		*counts[result.State]++
 	}
@@ -166,7 +167,8 @@ func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, cr
 		if p.Author != "" {
 			part.Speaker = speakers[p.Author]
 			if part.Speaker == "" {
-				return nil, nil, api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent", i+1, p.Author)
+				return nil, nil, api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent", i+1,
+					p.Author)
 			}
 			if p.Author != "person" {
 				part.By = memory.ImportSource + source
@@ -535,7 +537,8 @@ func (m adminOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 			edits := handEdits{m: m.readOps, path: result.Path}
 			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, record.Origin)} {
 				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
-					return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(title) && e.Partition.Visibility == s.Visibility
+					return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(title) &&
+						e.Partition.Visibility == s.Visibility
 				})
 				next := s
 				next.Title = title

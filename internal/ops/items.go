@@ -184,7 +184,8 @@ func (m readOps) itemFiles(c Call) map[string][]string {
 			add(ns, memory.BesideFile(path, memory.UnseenFile))
 		}
 	}
-	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Items && f.Readable(c.View) }) {
+	readable := func(f *index.FileInfo) bool { return f.Kind == memory.Items && f.Readable(c.View) }
+	for _, f := range m.Index.Files(readable) {
 		add(m.Layout.Place(f.Path).Namespace, f.Path)
 	}
 	return paths

@@ -21,7 +21,8 @@ import (
 // that the caller put in public stays public.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	source := sourceAttribute(c, r.Source)
-	put := &itemEdit{m: m, item: api.Item{Subject: c.Scope.Subject, Namespace: r.Namespace, Key: strings.TrimSpace(r.Key),
+	put := &itemEdit{m: m, item: api.Item{Subject: c.Scope.Subject, Namespace: r.Namespace,
+		Key:        strings.TrimSpace(r.Key),
 		Visibility: visibilityAttribute(r.Visibility), Confidence: r.Confidence, Source: source,
 		Untrusted: memory.IsUntrustedSource(source)}}
 	item := &put.item
@@ -58,14 +59,16 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", "", private, memory.NewItems(c.Scope.Subject)),
 		func(t writeTarget) (err error) {
 			put.unseen, item.Path = t.unseen, t.path
-			after, written, err = m.editTogether(ctx, c, item.Key, fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
+			after, written, err = m.editTogether(ctx, c, item.Key,
+				fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
 			return err
 		})
 	if err != nil {
 		return nil, err
 	}
 	mine = slices.DeleteFunc(mine, func(f *foundItem) bool {
-		return !c.View.Private() || f.doc.Place.Path == item.Path || c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
+		return !c.View.Private() || f.doc.Place.Path == item.Path ||
+			c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
 	})
 	replaced := put.replaced
 	_, err = m.editItems(ctx, c, mine, written.ID, func(doc *memory.Document, r *memory.Revision) error {
@@ -81,7 +84,8 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	}
 	answer := &api.ItemAnswer{Item: item}
 	// If the caller may no longer read the item, another readable one may have its id.
-	if shown := shownItem(m.Location, c, after, item.ID); shown != nil && shown.Key == item.Key && shown.Value == item.Value {
+	if shown := shownItem(m.Location, c, after, item.ID); shown != nil && shown.Key == item.Key &&
+		shown.Value == item.Value {
 		answer.Item = shown
 	}
 	if len(replaced) > 0 { // the caller replaced the first one; a person may have typed the others
@@ -164,7 +168,8 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 		}
 	}
 	if item.ID == "" {
-		item.ID = memory.NewID(takenIDs(doc), item.Namespace, item.Key, item.Value, p.m.Now().UTC().Format(time.RFC3339Nano))
+		item.ID = memory.NewID(takenIDs(doc), item.Namespace, item.Key, item.Value,
+			p.m.Now().UTC().Format(time.RFC3339Nano))
 	}
 	return insertItem(doc, r, held, item)
 }

@@ -39,9 +39,9 @@ func (m adminOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	return answer, nil
 }
 
-// selectWrites returns the start of a period and a function that reports whether a change was requested by the
-// calling program in its present session, if mine is set, and by a program or session,
-// if by is not empty. The function is nil if it would select all.
+// selectWrites returns the start of a period and a function that reports whether a change
+// was requested by the calling program in its present session, if mine is set, and by a
+// program or session, if by is not empty. The function is nil if it would select all.
 func (m readOps) selectWrites(c Call, period string, mine bool, by string) (since time.Time,
 	selected func(*journal.Record) bool, err error) {
 	since, _, err = m.parsePeriod("since", period)
@@ -69,7 +69,8 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	path, id, named := cutVersion(r.ID)
 	switch {
 	case (r.ID == "") == (r.Since == ""):
-		return nil, api.Errorf(api.Invalid, "set either `id` or `since`").WithHint("run `memwatchd journal` to list ids")
+		return nil, api.Errorf(api.Invalid, "set either `id` or `since`").
+			WithHint("run `memwatchd journal` to list ids")
 	case r.Since != "":
 		since, selected, err := m.selectWrites(c, r.Since, r.Mine, r.By)
 		if err != nil {
@@ -101,7 +102,8 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 }
 
 // errNoJournal reports that the journal cannot be opened.
-var errNoJournal = api.Errorf(api.Unavailable, "the journal is unavailable").WithHint("run `memwatchd status` for the reason")
+var errNoJournal = api.Errorf(api.Unavailable, "the journal is unavailable").
+	WithHint("run `memwatchd status` for the reason")
 
 // undoError returns the error for an id that cannot be undone.
 func undoError(id string, err error) error {
@@ -166,7 +168,7 @@ func (m adminOps) history(ctx context.Context, c Call, r *api.HistoryRequest) (*
 	case m.Undoer == nil:
 		return nil, errNoJournal
 	case r.Path == "":
-		return nil, api.Errorf(api.Invalid, "path is missing")
+		return nil, api.Errorf(api.Invalid, "path is missing").WithHint("set `path` to the path of a file, or FILE@VERSION")
 	}
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err

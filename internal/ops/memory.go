@@ -46,9 +46,10 @@ type Reading struct {
 	Vectors index.Vectors // compares meanings; nil if semantic search is off
 	Shared  *share.Reader // searches the entries of other machines; may be nil
 
-	Parse    func(vault.File) *memory.Document // parses a file as Files does
-	Layout   *memory.Layout                    // the layout that Parse uses
-	DaysIn   string                            // parent of new day directories: root, memory, or auto, which follows the existing ones
+	Parse  func(vault.File) *memory.Document // parses a file as Files does
+	Layout *memory.Layout                    // the layout that Parse uses
+	// parent of new day directories: root, memory, or auto, which follows the existing ones
+	DaysIn   string
 	Disabled bool                              // nothing is read or written, and answers report that
 	Used     func(ids []string, now time.Time) // records the returned entries, as path#id; may be nil
 

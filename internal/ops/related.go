@@ -193,7 +193,8 @@ func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 		return nil, err
 	}
 	report := func(f *index.FileInfo, code string, e *memory.Entry, message string) {
-		list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{Code: code, Line: e.Line, Message: message}})
+		list = append(list, api.FileProblem{Path: f.Path,
+			Problem: api.Problem{Code: code, Line: e.Line, Message: message}})
 	}
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
 		return dir == "" || f.Path == dir || strings.HasPrefix(f.Path, strings.TrimSuffix(dir, "/")+"/")
@@ -213,7 +214,8 @@ func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 			}
 			for _, l := range e.Links {
 				if !record && l.MeansNote() && !known.hasLink(&l, f.Path) {
-					report(&f, linkMissing, e, "no file for the link "+l.Target+"; correct the link, or create the file")
+					report(&f, linkMissing, e,
+						"no file for the link "+l.Target+"; correct the link, or create the file")
 				}
 			}
 		}

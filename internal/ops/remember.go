@@ -351,11 +351,13 @@ func (r *longTermEdit) hints() (hints []string) {
 			fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest", words))
 	}
 	if namespace := r.statedNamespace(); namespace != "" {
-		hints = append(hints, "this belongs in the keyed items: save it with the namespace "+namespace+", and forget it here")
+		hints = append(hints, "this belongs in the keyed items: save it with the namespace "+namespace+
+			", and forget it here")
 	}
 	if r.similar != "" {
 		hints = append(hints,
-			fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title", r.similar))
+			fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title",
+				r.similar))
 	}
 	return hints
 }

@@ -183,7 +183,8 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	answer.Index.Explain(c.waits)
 	state := &answer.Index
-	if behind := !state.Synced && (c.waits || state.Pending != nil && *state.Pending > 0); behind || state.Notice != "" {
+	behind := !state.Synced && (c.waits || state.Pending != nil && *state.Pending > 0)
+	if behind || state.Notice != "" {
 		answer.Absent, answer.Note = nil, "" // not known before the index is complete
 		if state.Notice == "" && answer.Total == 0 {
 			answer.Note = noMatchNote(c) + ", but recent saves may be missing"

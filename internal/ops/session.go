@@ -480,8 +480,8 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 		return
 	}
 	if words := memory.DateBound(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
-		answer.Hints = append(answer.Hints, fmt.Sprintf("promote: skipped, because %q passes soon: put it into the tasks or "+
-			"facts of the session", words))
+		answer.Hints = append(answer.Hints,
+			fmt.Sprintf("promote: skipped, because %q passes soon: put it into the tasks or facts of the session", words))
 		return
 	}
 	kept, err := m.rememberItem(ctx, c,

@@ -127,10 +127,12 @@ func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, not
 	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
 		d.isPrivate() && own == memory.PublicOK, !m.continuesIn(c, doc),
 		d.head.ContactID != "" && doc.Front.ContactID != "" && doc.Front.ContactID != d.head.ContactID:
-		return skipError{api.Errorf(api.Conflict, "%s belongs to another session, contact or audience than the draft of "+
-			"session %q", doc.Place.Path, d.session).WithHint("use another session id, or rename the file")}
+		return skipError{api.Errorf(api.Conflict, "%s belongs to another session, contact or audience than "+
+			"the draft of session %q", doc.Place.Path, d.session).
+			WithHint("use another session id, or rename the file")}
 	case doc.Unsound:
-		note := fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path, doc.WhyUnsound())
+		note := fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path,
+			doc.WhyUnsound())
 		if !slices.Contains(*notes, note) {
 			*notes = append(*notes, note)
 		}

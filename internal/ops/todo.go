@@ -245,7 +245,8 @@ func severalTasks(r *api.TodoRequest, copies []taskCopy) error {
 	slices.SortStableFunc(copies, taskCopy.compare)
 	var list []string
 	for _, t := range copies {
-		text, cut := index.FirstRunes(strings.ReplaceAll(t.task.Text, "`", "'"), maxListed) // a quoted name would be renamed
+		// a quoted name would be renamed
+		text, cut := index.FirstRunes(strings.ReplaceAll(t.task.Text, "`", "'"), maxListed)
 		if cut {
 			text += "…"
 		}
@@ -270,7 +271,8 @@ const maxListed = 60
 // newest day and the ones that reconciliation ticked after them. The task may
 // have been completed before. If no copy is done, lastCompletion returns all copies.
 func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
-	done := slices.DeleteFunc(slices.Clone(copies), func(t taskCopy) bool { return t.place.State == memory.Open.String() })
+	done := slices.DeleteFunc(slices.Clone(copies),
+		func(t taskCopy) bool { return t.place.State == memory.Open.String() })
 	if len(done) == 0 {
 		return copies
 	}
@@ -361,7 +363,8 @@ func (m writeOps) parseDue(s string) (string, error) {
 		day := m.day(days)
 		date, _ := time.Parse(time.DateOnly, day)
 		name := strings.ToLower(date.Weekday().String())
-		if s == day || days == 0 && s == "today" || days == 1 && s == "tomorrow" || days > 0 && (s == name || s == name[:3]) {
+		if s == day || days == 0 && s == "today" || days == 1 && s == "tomorrow" ||
+			days > 0 && (s == name || s == name[:3]) {
 			return day, nil
 		}
 	}

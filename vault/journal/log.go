@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/memwatchd/memwatchd/internal/state"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // A fileLog makes new files in a directory durable with one sync: it appends their
@@ -59,7 +60,8 @@ func openLog(dir string) (*fileLog, error) {
 		size, sum := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
 		data = data[8:]
 		var e logEntry
-		if uint64(size) > uint64(len(data)) || crc32.ChecksumIEEE(data[:size]) != sum || json.Unmarshal(data[:size], &e) != nil {
+		if uint64(size) > uint64(len(data)) || crc32.ChecksumIEEE(data[:size]) != sum ||
+			json.Unmarshal(data[:size], &e) != nil {
 			break // the power failed while this entry was written
 		}
 		data = data[size:]

@@ -15,7 +15,7 @@ import (
 // decoded files are compared.
 type block struct {
 	key    string // of the root, that the block belongs to
-	what   string // the mark, which differs by block of a file
+	mark   string // comment, which differs by block of a file
 	decode func(text string) (map[string]any, error)
 	inside bool // YAML: the lines are members of the mapping of the key
 	lines  func(c Command) []string
@@ -32,17 +32,17 @@ type block struct {
 //
 // In YAML, the lines follow the line of the key, or are at the end of the file with it.
 var (
-	tomlServers = block{key: "mcp_servers", what: serverMark, decode: decodeTOML, lines: func(c Command) []string {
+	tomlServers = block{key: "mcp_servers", mark: serverMark, decode: decodeTOML, lines: func(c Command) []string {
 		return []string{"[mcp_servers." + serverName + "]", "command = " + quote(c[0]), "args = " + quoteList(c[1:])}
 	}}
-	tomlHooks = block{key: "hooks", what: serverMark, decode: decodeTOML, hook: func(event, line string) []string {
+	tomlHooks = block{key: "hooks", mark: serverMark, decode: decodeTOML, hook: func(event, line string) []string {
 		return []string{"[[hooks]]", "event = " + quote(event), "command = " + quote(line), "timeout = 5"}
 	}}
-	yamlServers = block{key: "mcp_servers", what: serverMark + " (tools)", decode: decodeYAML, inside: true,
+	yamlServers = block{key: "mcp_servers", mark: serverMark + " (tools)", decode: decodeYAML, inside: true,
 		lines: func(c Command) []string {
 			return []string{serverName + ":", "  command: " + quote(c[0]), "  args: " + quoteList(c[1:])}
 		}}
-	yamlHooks = block{key: "hooks", what: serverMark + " (hooks)", decode: decodeYAML, inside: true,
+	yamlHooks = block{key: "hooks", mark: serverMark + " (hooks)", decode: decodeYAML, inside: true,
 		hook: func(event, line string) []string {
 			return []string{event + ":", "  - command: " + quote(line), "    timeout: 5"}
 		}}
@@ -193,7 +193,7 @@ func (b block) addCommand(a Agent, data []byte, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := b.insert(d.text, append([]string{"# " + b.what}, b.linesOf(a, c)...))
+	text := b.insert(d.text, append([]string{"# " + b.mark}, b.linesOf(a, c)...))
 	after, err := b.read([]byte(d.bom + text))
 	if err != nil || after.others != d.others || after.commands == nil {
 		return nil, b.errorAt(d, b.key, "%s has an unsupported form: write each member on lines of its own", b.key)
@@ -230,7 +230,7 @@ func (b block) removeCommand(a Agent, data []byte) ([]byte, error) {
 	if err != nil || d.commands == nil {
 		return data, err
 	}
-	mark := regexp.MustCompile(`(?m)^[ \t]*# ` + regexp.QuoteMeta(b.what) + `\r?\n`)
+	mark := regexp.MustCompile(`(?m)^[ \t]*# ` + regexp.QuoteMeta(b.mark) + `\r?\n`)
 	n := len(b.linesOf(a, Command{""}))
 	for _, begin := range mark.FindAllStringIndex(d.text, -1) {
 		for _, inside := range []bool{b.inside, false} {

@@ -56,13 +56,13 @@ func (l *Listener) name() string {
 // checkListener checks a listener. Those with a fixed scope need different names.
 func (c *Config) checkListener(i int) error {
 	l := &c.IPC.Listeners[i]
-	_, badMode := strconv.ParseUint(l.Mode, 8, 9)
+	_, modeErr := strconv.ParseUint(l.Mode, 8, 9)
 	switch {
 	case (l.Path == "") == (l.Address == ""):
 		return errors.New("set either path or address")
 	case l.Address != "" && l.TokenFile == "":
 		return fmt.Errorf("%s: a TCP listener needs a token_file", l.Address)
-	case badMode != nil:
+	case modeErr != nil:
 		return fmt.Errorf("mode: %q is not a file mode such as 0660", l.Mode)
 	case l.Subject != "" && memory.ValidSubject(l.Subject) != nil:
 		return withKey("subject", memory.ValidSubject(l.Subject))
