@@ -34,18 +34,16 @@ The merge keeps the additions of both versions. An entry that both versions chan
 		// fails before it merges would leave our version without conflict markers.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && args[0] == "--" {
-				args = args[1:]
+			cmd.DisableFlagParsing = false
+			cmd.Flags().SetInterspersed(false) // flags end before the first file
+			err := cmd.ParseFlags(args)
+			if help, _ := cmd.Flags().GetBool("help"); help || errors.Is(err, pflag.ErrHelp) {
+				return cmd.Help()
 			}
-			if len(args) < 3 {
-				cmd.DisableFlagParsing = false
-				err := cmd.ParseFlags(args)
-				if help, _ := cmd.Flags().GetBool("help"); help || errors.Is(err, pflag.ErrHelp) {
-					return cmd.Help()
-				}
-				if err != nil {
-					return cmd.FlagErrorFunc()(cmd, err)
-				}
+			if err != nil {
+				return cmd.FlagErrorFunc()(cmd, err)
+			}
+			if args = cmd.Flags().Args(); len(args) < 3 {
 				return cli.Usagef("merge takes three files and a path, but got %d arguments", len(args))
 			}
 			path := args[1]
