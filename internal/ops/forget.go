@@ -16,6 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -194,7 +195,7 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 	if !c.FullAccess || m.Writer == nil {
 		return nil
 	}
-	newest, removable := map[string]occurrence{}, map[string]bool{} // by path
+	newest, removable, foreign := map[string]occurrence{}, map[string]bool{}, map[string]bool{} // by path
 	present = slices.DeleteFunc(slices.Clone(present), func(t occurrence) bool { return t.ID == "" })
 	for _, t := range present {
 		removable[t.Path] = true
@@ -223,12 +224,14 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(),
 					Text: strings.Join(shown[from:to], "\n")},
 					entry: "@" + r.ID, digest: digest, source: strings.Join(lines[from:to], "\n")}
+				foreign[path] = foreign[path] || !m.wroteMatches(c, path, content, match)
 				break
 			}
 		}
 	})
 	list := slices.SortedFunc(maps.Values(newest), func(a, b occurrence) int { return strings.Compare(a.Path, b.Path) })
 	for i, t := range list {
+		list[i].Writer = writerOf(!foreign[t.Path])
 		later := m.Writer.Journal.ListAll(t.Time, t.Path, 0)
 		// the change that replaced this version
 		if at := slices.IndexFunc(later, func(r journal.Record) bool { return r.Before == t.digest }); at >= 0 {
@@ -236,6 +239,16 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 		}
 	}
 	return list
+}
+
+// wroteMatches reports whether memwatchd wrote all occurrences of a text in a version of a file.
+func (m adminOps) wroteMatches(c Call, path string, version []byte, match index.Phrase) bool {
+	doc := m.Parse(vault.File{Path: path, Data: version}).For(c.View)
+	if doc == nil {
+		return false
+	}
+	found := m.occurrencesIn(c, doc, match)
+	return len(found) > 0 && !slices.ContainsFunc(found, func(t occurrence) bool { return t.Writer != api.WrittenHere })
 }
 
 // mayContain reports whether a file may contain a text. It reads the file instead of the index,

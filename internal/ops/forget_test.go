@@ -104,8 +104,10 @@ func TestForgetJournal(t *testing.T) {
 func TestForgetEarlier(t *testing.T) {
 	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
 	d := newDisk(t, map[string]string{"MEMORY.md": "- tea\n- the code is quark " + key + "\n- cups\n", "gone.md": "- quark\n  and quark\n",
+		"ours.md": "- quark here <!-- source=cli -->\n",
 		"kept.md": "<!-- quark -->\n\n- x\n", "both.md": "- old quark\n- new quark\n"})
-	for path, text := range map[string]string{"MEMORY.md": "- tea\n- cups\n", "gone.md": "", "kept.md": "<!-- quark -->\n", "both.md": "- new quark\n"} {
+	for path, text := range map[string]string{"MEMORY.md": "- tea\n- cups\n", "gone.md": "", "ours.md": "", "kept.md": "<!-- quark -->\n",
+		"both.md": "- new quark\n"} {
 		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true,
 			Edit: func(*vault.File) ([]byte, error) {
 				if text == "" {
@@ -126,7 +128,7 @@ func TestForgetEarlier(t *testing.T) {
 	checkError(t, err)
 	var list, ids []string
 	for _, e := range a.Entries {
-		list = append(list, e.Path+" "+e.What+" "+e.Marked())
+		list = append(list, strings.TrimSpace(e.Path+" "+e.What+" "+e.Writer)+" "+e.Marked())
 		if e.ID != "" && e.What == "version" {
 			ids = append(ids, e.ID)
 			path, id, _ := cutVersion(e.ID)
@@ -135,10 +137,11 @@ func TestForgetEarlier(t *testing.T) {
 			}
 		}
 	}
-	if got, want := strings.Join(list, "\n"), `both.md entry - new «quark»
+	if got, want := strings.Join(list, "\n"), `both.md entry other - new «quark»
 kept.md hidden <!-- «quark» -->
-MEMORY.md version - the code is «quark» `+string(secrets.Mask([]byte(key)))+`
-gone.md version - «quark»`; got != want {
+MEMORY.md version other - the code is «quark» `+string(secrets.Mask([]byte(key)))+`
+gone.md version other - «quark»
+ours.md version memwatchd - «quark» here <!-- source=cli -->`; got != want {
 		t.Errorf("got %s", got)
 	}
 	if a, err = do[api.ForgetAnswer](t, d.memory, owner, api.ForgetRequest{IDs: ids, Token: a.Token}); err != nil ||
