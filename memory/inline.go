@@ -266,11 +266,15 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 		return i + 1 + runLen(b[i+1:], '#')
 	}
 	from := i + 1
-	if word := quotedTag(b[from:min(len(b), from+200)]); word != "" {
+	end := min(len(b), from+200)
+	for end < len(b) && !utf8.RuneStart(b[end]) {
+		end++
+	}
+	if word := quotedTag(b[from:end]); word != "" {
 		f.tags = append(f.tags, FoldTag(word))
 		return from + len(word) + 2
 	}
-	found := tagRE().Find(b[from:min(len(b), from+200)])
+	found := tagRE().Find(b[from:end])
 	word := strings.TrimRight(FoldTag(string(found)), "-/:.")
 	if !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) && !strings.ContainsRune("-/:.", r) }) {
 		return i + 1 + runLen(b[i+1:], '#')

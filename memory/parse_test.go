@@ -262,7 +262,7 @@ func checkEntries(t *testing.T, d *Document) {
 		if e.Partition.Visibility == PrivateOnly && e.Partition.Owner == "" || Fold(e.Norm) != e.Norm {
 			t.Fatalf("line %d is private but nobody's, or %q is not folded", e.Line, e.Norm)
 		}
-		for _, s := range append([]string{e.Text, e.Norm, e.Title}, e.Sections...) {
+		for _, s := range slices.Concat([]string{e.Text, e.Norm, e.Title}, e.Sections, e.Tags) {
 			if !utf8.ValidString(s) || strings.ContainsAny(s, "\x00\r") {
 				t.Fatalf("line %d shows %q", e.Line, s)
 			}
