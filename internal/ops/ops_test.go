@@ -48,7 +48,8 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // $hash stands for the last hash in an answer, and $token for the last token. The setting
 // quiet: none lets operations without a request write to files that changed a moment ago. The
 // setting visibility is that of daily notes and sessions that set none themselves, model the
-// proposal of a model for a merge; archives contain the items that it received.
+// proposal of a model for a merge; archives contain the items that it received. With the
+// setting fields, archives contain only these members of answers, an element a line.
 //
 // Every request goes to two such memories, as a function call and over HTTP on a Unix
 // socket. The answers and the changes must be the same bytes.
@@ -77,11 +78,11 @@ func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func
 			for _, a := range c.requests {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				answer := ask(&a)
-				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
-					hash = rest[:64]
+				if m := opsHash.FindStringSubmatch(answer); m != nil {
+					hash = m[1]
 				}
-				if _, rest, ok := strings.Cut(answer, `"token": "`); ok {
-					token = rest[:20]
+				if m := opsToken.FindStringSubmatch(answer); m != nil {
+					token = m[1]
 				}
 				if *updateOps {
 					archive.Files[a.at+1].Data = []byte(answer)
@@ -117,7 +118,7 @@ func askBoth(t *testing.T, c *opsCase) func(*opsRequest) string {
 		if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
 			t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
 		}
-		return a.render(t, []byte(answer), failure) + changed
+		return a.render(t, []byte(answer), failure, c.settings["fields"]) + changed
 	}
 }
 
@@ -141,7 +142,9 @@ type opsRequest struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|read|visibility|pending|users|vectors|model|model_private|uses): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|fields|read|visibility|pending|users|vectors|model|model_private|uses): (.*)$`)
+	opsHash    = regexp.MustCompile(`(?m)^ *"?hash"?: "(.{64})"`)
+	opsToken   = regexp.MustCompile(`(?m)^ *"?token"?: "(.{20})"`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
@@ -183,7 +186,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 }
 
 // render formats an answer or an error as the archives contain it.
-func (a *opsRequest) render(t *testing.T, direct []byte, failure error) string {
+func (a *opsRequest) render(t *testing.T, direct []byte, failure error, fields string) string {
 	t.Helper()
 	if failure != nil {
 		e := asError(failure)
@@ -202,7 +205,32 @@ func (a *opsRequest) render(t *testing.T, direct []byte, failure error) string {
 	if !a.full && a.op.Name == "context" {
 		return opsContext(t, direct)
 	}
+	if fields != "" && !a.full {
+		return opsFields(t, direct, strings.Fields(fields))
+	}
 	return opsJSON(t, direct)
+}
+
+// opsFields renders members of an answer, one a line, and their elements if they are lists.
+func opsFields(t *testing.T, raw []byte, names []string) string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	checkError(t, json.Unmarshal(raw, &members))
+	var b strings.Builder
+	for _, name := range names {
+		value, ok := members[name]
+		if !ok {
+			continue
+		}
+		list := []json.RawMessage{value}
+		if value[0] == '[' {
+			checkError(t, json.Unmarshal(value, &list))
+		}
+		for _, v := range list {
+			fmt.Fprintf(&b, "%s: %s\n", name, v)
+		}
+	}
+	return b.String()
 }
 
 // opsHits renders the hits, one a line.
