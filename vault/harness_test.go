@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -217,21 +216,6 @@ func wantFiles(t *testing.T, w *Writer, want map[string]string) {
 	if diff := cmp.Diff(want, w.readTestTree(t)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-}
-
-// wantFileAndCopy checks that a file and one conflict copy of it are all files.
-func wantFileAndCopy(t *testing.T, w *Writer, path, text, copied string) {
-	t.Helper()
-	want := map[string]string{path: text}
-	for name := range w.readTestTree(t) {
-		if of, ok := memory.CopyOf(name); ok && of == path {
-			want[name] = copied
-		}
-	}
-	if len(want) != 2 {
-		t.Errorf("%d files, want 2", len(want))
-	}
-	wantFiles(t, w, want)
 }
 
 // wantRecords checks the number of changes in the journal, none of which may be pending.

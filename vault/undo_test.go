@@ -10,15 +10,6 @@ import (
 	"time"
 )
 
-// formatResults formats the file and error of each result.
-func formatResults(list []UndoResult) string {
-	var b strings.Builder
-	for _, u := range list {
-		fmt.Fprintf(&b, "%s: %v\n", u.Record.FilePath(), u.Err)
-	}
-	return b.String()
-}
-
 // TestUndoRestoresEveryByte checks that undoing changes one by one restores
 // every intermediate state. Undoing all changes at once restores the first
 // state, and undoing that restores the state before it.

@@ -83,10 +83,6 @@ func call(name string, arguments fields) string {
 	return rpc(1, "tools/call", fields{"name": name, "arguments": arguments})
 }
 
-func headers(subject, context string) http.Header {
-	return http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
-}
-
 // TestHTTP sends the HTTP requests of archives: headers behind >, and a body. Of lists of
 // tools the archives contain the names, of initializations the revision and the tools that
 // the instructions name.
