@@ -18,9 +18,8 @@ const (
 
 // endings are the English endings that stems lack most often.
 var endings = []string{"s", "es", "ed", "er", "ers", "ing", "ings", "ly", "ment", "ments", "ness", "tion", "tions",
-	"ation",
-	"ations", "ity", "ities", "able", "ible", "al", "ally", "ive", "ively", "ful", "fully", "ance", "ence", "e",
-	"y", "ies"}
+	"ation", "ations", "ity", "ities", "able", "ible", "al", "ally", "ive", "ively", "ful", "fully", "ance", "ence",
+	"e", "y", "ies"}
 
 // prefixOfWord returns the beginning of a word that a token and a following *
 // stand for, or "". A word between two * is emphasized text.

@@ -43,8 +43,8 @@ func (s *search) correctTerm(i int) {
 	}
 	files := max(s.readable.files, most) // a file can have several blocks
 	for _, a := range similar {
-		weight := t.weight * tuning.typo * idf(files, most) / idf(files,
-			a.blocks) * math.Sqrt(float64(a.blocks)/float64(most))
+		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks) *
+			math.Sqrt(float64(a.blocks)/float64(most))
 		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
 	}
 }

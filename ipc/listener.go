@@ -74,8 +74,10 @@ func (e Endpoint) Listen() (*Listener, error) {
 // detected without changes, or nil. Missing files and directories are not
 // errors, since Listen creates them.
 func (e Endpoint) Check() error {
-	err := e.checkAddress()
-	if e.Address == "" {
+	var err error
+	if e.Address != "" {
+		err = e.checkAddress()
+	} else {
 		err = cmp.Or(e.checkPath(), checkDir(filepath.Dir(e.Path)))
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

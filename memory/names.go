@@ -347,8 +347,8 @@ func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Documen
 		"conflict copy of " + copied.Place.Copy + "; run `memwatchd conflicts merge`"}}
 	if original != nil && original.privatePartition.Owner != d.privatePartition.Owner {
 		copied.Partition = Partition{Owner: longtermKey("")}
-		copied.Own, copied.publicPartition, copied.privatePartition = copied.Partition, copied.Partition,
-			copied.Partition
+		all := copied.Partition
+		copied.Own, copied.publicPartition, copied.privatePartition = all, all, all
 		copied.Entries = nil
 		return &copied
 	}

@@ -339,8 +339,7 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 var dateParts = strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 天 周 年 期")
 
 // dateRE matches the dates of [writtenDate] in a text, and days relative to now.
-var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY",
-	`\d{1,2}(?:st|nd|rd|th)?`).Replace(strings.Join([]string{
+var dateRE = lazyregexp.New(`(?i)` + dateParameters.Replace(strings.Join([]string{
 	`\b\d{4}-\d{2}(?:-\d{2})?\b`,
 	`\b(?:\d{1,2}\.\d{1,2}\.\d{4}|\d{4}/\d{1,2}/\d{1,2}|\d{4}\.\d{1,2}\.\d{1,2})\b`,
 	`\bDAY(?: of)? MONTH(?:,? \d{4})?\b`,
@@ -350,6 +349,8 @@ var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY",
 	`(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号])?`,
 	relativePattern(),
 }, "|")))
+
+var dateParameters = strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th)?`)
 
 const month = `(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|february|march|april|august|` +
 	`september|october|november|december)\.?`

@@ -90,7 +90,9 @@ func (m *Match) render(room int, untrusted bool) string {
 	}
 	note(" [replaced by %s]", m.ReplacedBy)
 	note(" [replaces %s]", m.Replaces)
-	note(" "+uncheckedNote("%s"), m.Unchecked)
+	if m.Unchecked != "" {
+		note(" %s", uncheckedNote(m.Unchecked))
+	}
 	note(" [%s is newer]", m.Newer)
 	if untrusted {
 		mark = Mark + " "
@@ -118,7 +120,7 @@ func (m *Match) render(room int, untrusted bool) string {
 	return ""
 }
 
-// uncheckedNote returns the note of an entry that nobody has checked since a day.
+// uncheckedNote returns the note of an entry that has not been checked since a day.
 func uncheckedNote(day string) string { return "[not checked since " + day + "]" }
 
 var listMarker = lazyregexp.New(`^(?:[-*+]|\d{1,9}[.)])(?:\s+|$)`)

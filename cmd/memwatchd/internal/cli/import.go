@@ -123,7 +123,7 @@ func (b *batch) flush(ctx context.Context) error {
 
 // finish prints the sum of the answers and returns the error of the command, if the import
 // has failed or there are failed lines or records. If a request has failed, the sum is that
-// of the earlier ones. rest names what these do not contain.
+// of the earlier ones, and rest begins the error: "the lines from 5 on were".
 func (b *batch) finish(sum any, failed int, noun, rest string, err error) error {
 	if err != nil && b.sent == 0 && failed == 0 {
 		return err

@@ -164,7 +164,7 @@ func (m *copyMerger) mergeKnown(ctx context.Context) {
 	}
 }
 
-// mergeCopy merges a copy of a file, of which there are a number of copies.
+// mergeCopy merges a copy of a file that has count copies.
 func (m *copyMerger) mergeCopy(ctx context.Context, path, of string, count int) {
 	d := m.d
 	if m.since[path].IsZero() {
