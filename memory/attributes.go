@@ -98,16 +98,18 @@ func isKey(s string) bool {
 	})
 }
 
-// meantRE matches a comment that begins with a key, and meantPrivateRE one that mentions
+// meantRE matches a comment that begins with a key, and meantVisibilityRE one that mentions
 // the visibility.
 var (
-	meantRE        = lazyregexp.New(`^(?:[a-z_][a-z0-9_.-]*=|(?:` + strings.Join(attributeKeys, "|") + `) =)`)
-	meantPrivateRE = lazyregexp.New(`(?:^| )visibility ?[=:]|private_only`)
+	meantRE           = lazyregexp.New(`^(?:[a-z_][a-z0-9_.-]*=|(?:` + strings.Join(attributeKeys, "|") + `) =)`)
+	meantVisibilityRE = lazyregexp.New(`(?:^| )visibility ?[=:]`)
 )
 
 func meantAsAttributes(words []string) bool {
 	text := strings.Join(words, " ")
-	return meantRE().MatchString(strings.ToLower(text)) || meantPrivateRE().MatchString(Fold(text))
+	folded := Fold(text)
+	return meantRE().MatchString(strings.ToLower(text)) || strings.Contains(folded, "private_only") ||
+		strings.Contains(folded, "visibility") && meantVisibilityRE().MatchString(folded)
 }
 
 // unclosedComment returns commentBroken if a comment without an end was

@@ -203,7 +203,8 @@ var privateRE, privateStartRE = lazyregexp.New(privateTagPattern), lazyregexp.Ne
 // privateTag returns the length of the <private> or </private> tag at the start of
 // b, or 0 if there is none, and whether it is a closing tag.
 func privateTag(b []byte) (n int, closing bool) {
-	if word := bytes.TrimPrefix(b[1:], []byte("/")); len(word) == 0 || word[0]|0x20 != 'p' {
+	word := bytes.TrimPrefix(b[1:], []byte("/"))
+	if len(word) == 0 || word[0]|0x20 != 'p' || bytes.IndexByte(word[:min(len(word), 512)], '>') < 0 {
 		return 0, false // most angle brackets
 	}
 	m := privateStartRE().FindSubmatchIndex(b)

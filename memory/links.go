@@ -250,39 +250,53 @@ func (f *inlineElements) scanLink(b []byte, from, i int) int {
 	return end
 }
 
-var (
-	angleRE = lazyregexp.New(`^<([^>\n]*)>`)
-	// linkEndRE matches the title of a link, if there is one, and the closing parenthesis.
-	linkEndRE = lazyregexp.New(`(?s)^[ \t\n]*(?:(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^)\\]|\\.)*\))[ \t\n]*)?\)`)
-)
-
 // parseDestination reads the parenthesized part of a link; i is the offset after the
 // opening parenthesis. It returns the target without its backslash escapes, and
-// the offset after the closing parenthesis.
+// the offset after the closing parenthesis. Regular expressions would be slow where
+// openings without end are close together.
 func parseDestination(b []byte, i int) (target string, end int, ok bool) {
 	b = b[:min(len(b), i+maxTarget)]
-	i += len(b[i:]) - len(bytes.TrimLeft(b[i:], " \t\n"))
+	skip := func() { i += len(b[i:]) - len(bytes.TrimLeft(b[i:], " \t\n")) }
+	skip()
 	if bytes.HasPrefix(b[i:], []byte("<")) {
-		angle := angleRE().FindSubmatch(b[i:])
-		if angle == nil {
+		n := bytes.IndexAny(b[i:], ">\n")
+		if n < 0 || b[i+n] == '\n' {
 			return "", 0, false
 		}
-		target, i = unescape(angle[1]), i+len(angle[0])
+		target, i = unescape(b[i+1:i+n]), i+n+1
 	} else {
 		to := bareEnd(b, i)
+		if to < 0 {
+			return "", 0, false
+		}
 		target, i = unescape(b[i:to]), to
 	}
-	n := len(linkEndRE().Find(b[i:]))
-	return target, i + n, n > 0
+	skip()
+	if i < len(b) && strings.IndexByte(`"'(`, b[i]) >= 0 { // the title
+		quote := b[i]
+		if quote == '(' {
+			quote = ')'
+		}
+		for i++; i < len(b) && b[i] != quote; i++ {
+			if b[i] == '\\' {
+				i++
+			}
+		}
+		i = min(i+1, len(b))
+		skip()
+	}
+	return target, i + 1, i < len(b) && b[i] == ')'
 }
 
-// bareEnd returns the end of a destination without angle brackets, which contains balanced
-// parentheses only.
+// bareEnd returns the end of a destination without angle brackets, or -1 if too many
+// parentheses are nested in it.
 func bareEnd(b []byte, i int) int {
 	for depth := 0; i < len(b); i++ {
 		switch c := b[i]; {
-		case c == ' ', c == '\t', c == '\n', c == ')' && depth == 0, c == '(' && depth == maxParens:
+		case c == ' ', c == '\t', c == '\n', c == ')' && depth == 0:
 			return i
+		case c == '(' && depth == maxParens:
+			return -1
 		case c == '\\' && i+1 < len(b) && util.IsPunct(b[i+1]):
 			i++
 		case c == '(':

@@ -470,6 +470,8 @@ func worstCases() map[string]string {
 		"brackets":            rep("["),
 		"bracket pairs":       rep("[]("),
 		"link openers":        rep("[a]("),
+		"link titles":         rep(`[a](b (\)`),
+		"angle links":         rep("[a](<b"),
 		"wiki openers":        rep("[[a"),
 		"backtick runs":       backticks(n),
 		"emphasis":            rep("*a_ "),
