@@ -224,7 +224,8 @@ func (c *compiledRule) appendPassword(list []Finding, text string, at int, maske
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	v, start := passwordValue{}, 0
 	if c.name == urlRule.name {
-		if to := userInfo().FindStringSubmatchIndex(rest); to != nil {
+		to := userInfo().FindStringSubmatchIndex(rest)
+		if to != nil && !strings.HasPrefix(rest[to[3]:], "@sha256:") { // the digest of an image
 			v, start = passwordValue{text: rest[to[2]:to[3]], quoted: true}, size+to[2]
 		}
 	} else if to := connection().FindStringSubmatchIndex(rest); to != nil {
