@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"time"
 
 	"github.com/memwatchd/memwatchd/internal/state"
 )
@@ -30,6 +31,8 @@ type line struct {
 // they are larger than MaxSpool. It does not append, because removed text must leave the
 // outbox; instead, a slow write postpones the next one.
 func (p *Publisher) writeOutbox(ctx context.Context) error {
+	p.boxMu.Lock()
+	defer p.boxMu.Unlock()
 	began := p.Now()
 	if began.Before(p.boxDue) {
 		return nil
@@ -80,11 +83,26 @@ func (p *Publisher) emptyOutbox() (err error) {
 	return err
 }
 
+// EraseOutbox empties the outbox at once, because it may contain text that was removed
+// from the files. The next step writes it again.
+func (p *Publisher) EraseOutbox() error {
+	p.boxMu.Lock()
+	defer p.boxMu.Unlock()
+	p.dirtyMu.Lock()
+	p.spooled = false
+	p.dirtyMu.Unlock()
+	p.boxDue = time.Time{}
+	p.wakeUp()
+	return p.emptyOutbox()
+}
+
 // clearOutbox empties the outbox once the store has all changes.
 func (p *Publisher) clearOutbox() error {
 	p.dirtyMu.Lock()
 	p.spooled = false
 	p.dirtyMu.Unlock()
+	p.boxMu.Lock()
+	defer p.boxMu.Unlock()
 	p.waiting = 0
 	if p.boxBytes == 0 {
 		return nil

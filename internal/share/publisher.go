@@ -51,11 +51,13 @@ type Publisher struct {
 	all     bool            // every file must be compared
 	spooled bool            // the outbox has the changes of these files
 
-	mu       sync.Mutex // held while the versions, the outbox or the store change
-	sent     versions
-	waiting  int       // changes that the store lacks
-	boxBytes int64     // size of the outbox
-	boxDue   time.Time // of the next write of the outbox
+	mu      sync.Mutex // held while the versions or the store change
+	sent    versions
+	waiting int // changes that the store lacks
+
+	boxMu    sync.Mutex // held while the outbox changes; taken after mu
+	boxBytes int64      // size of the outbox
+	boxDue   time.Time  // of the next write of the outbox
 
 	statusMu sync.Mutex
 	status   api.ShareStatus
@@ -146,6 +148,8 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 	case p.mustCompare():
 		wait = fillTime
 	}
+	p.boxMu.Lock()
+	defer p.boxMu.Unlock()
 	if due := p.boxDue.Sub(p.Now()); due > 0 {
 		return min(wait, due)
 	}

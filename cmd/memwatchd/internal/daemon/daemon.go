@@ -377,12 +377,17 @@ func (d *daemon) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Purge removes what is no longer in the files from the index and the vectors.
+// Purge removes text that is no longer in the files from the index, the vectors and the
+// outbox of share.
 func (d *daemon) Purge(ctx context.Context) error {
 	if err := d.Sync(ctx); err != nil {
 		return err // a recent change may be missing from the index
 	}
-	return errors.Join(d.index.Purge(), d.purgeVectors())
+	err := errors.Join(d.index.Purge(), d.purgeVectors())
+	if d.share != nil {
+		err = errors.Join(err, d.share.EraseOutbox())
+	}
+	return err
 }
 
 // Subscribe calls f with each change from now on.
