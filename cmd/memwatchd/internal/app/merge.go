@@ -43,7 +43,8 @@ The merge keeps the additions of both versions. An entry that both versions chan
 			if err != nil {
 				return cmd.FlagErrorFunc()(cmd, err)
 			}
-			if args = cmd.Flags().Args(); len(args) < 3 {
+			args = cmd.Flags().Args()
+			if len(args) < 3 {
 				return cli.Usagef("merge takes three files and a path, but got %d arguments", len(args))
 			}
 			path := args[1]

@@ -11,18 +11,18 @@ import "os"
 type Style string
 
 const (
-	AsText    Style = ""
+	AsText    Style = ""     // ordinary text
 	AsTitle   Style = "1"    // heading of a group of lines
 	AsMuted   Style = "2"    // secondary information
 	AsPath    Style = "35"   // of a file that can be opened
 	AsLine    Style = "32"   // line number in a file
 	AsMatch   Style = "1;31" // match of a search
-	AsGood    Style = "32"
-	AsChanged Style = "36" // new, neither good nor bad
-	AsBad     Style = "1;31"
-	AsAdded   Style = "32" // of differences
-	AsRemoved Style = "31"
-	AsHunk    Style = "36"
+	AsGood    Style = "32"   // a good state
+	AsChanged Style = "36"   // new, neither good nor bad
+	AsBad     Style = "1;31" // an error or a bad state
+	AsAdded   Style = "32"   // of differences
+	AsRemoved Style = "31"   // of differences
+	AsHunk    Style = "36"   // header of a part of differences
 )
 
 // Paint returns text in the style, followed by a reset.
