@@ -181,7 +181,7 @@ func (a *SearchAnswer) render(t *Text) {
 		t.hint("no entry contains %s", strings.Join(a.Absent, ", "))
 	}
 	for _, c := range a.Corrected {
-		t.hint("%s", c.Describe(t.notice))
+		t.hint("%s", c.describe(t.notice))
 	}
 	t.hint("%s", a.Note)
 }
@@ -205,9 +205,9 @@ func (a *SearchAnswer) more(t *Text) string {
 	return text
 }
 
-// Describe returns a correction in words. If the answer may be incomplete, as its notice
+// describe returns a correction in words. If the answer may be incomplete, as its notice
 // explains, an exact match may exist.
-func (c *Correction) Describe(notice string) string {
+func (c *Correction) describe(notice string) string {
 	return TextIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
 }
 
@@ -222,7 +222,7 @@ func (h *Hit) render(t *Text) {
 		}
 	}
 	if t.Audience == Programs {
-		for _, m := range h.Places() {
+		for _, m := range h.places() {
 			t.add(Line{Form: Finding, Path: m.Path, Line: m.Line, Column: m.Column, Text: m.Text})
 		}
 		if h.Stale {
@@ -268,11 +268,11 @@ type Match struct {
 	Text         string
 }
 
-// Places returns the places of a hit and of its copies. The place of the hit is its first
+// places returns the places of a hit and of its copies. The place of the hit is its first
 // match, if the text contains all lines of the entry.
-func (h *Hit) Places() []Match {
+func (h *Hit) places() []Match {
 	at := Match{Path: h.Path, Line: h.Line, Text: firstLine(h.Text)}
-	shown, match := h.FirstMatch()
+	shown, match := h.firstMatch()
 	if h.Snippet != "" {
 		at.Text = strings.TrimSpace(shown)
 	}
@@ -295,9 +295,9 @@ func (h *Hit) Places() []Match {
 	return places
 }
 
-// FirstMatch returns the line of the snippet with the first highlight, and the
+// firstMatch returns the line of the snippet with the first highlight, and the
 // highlighted text. Without highlights it returns the first line.
-func (h *Hit) FirstMatch() (line, match string) {
+func (h *Hit) firstMatch() (line, match string) {
 	line, _, _ = strings.Cut(h.Snippet, "\n")
 	if len(h.Highlights) == 0 {
 		return line, ""

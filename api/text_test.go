@@ -42,7 +42,7 @@ func TestHitPlaces(t *testing.T) {
 			[]Match{{"a.md", 5, 0, "- x"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.hit.Places()); diff != "" {
+			if diff := cmp.Diff(test.want, test.hit.places()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

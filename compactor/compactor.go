@@ -8,7 +8,7 @@
 // Its rules:
 //
 //   - A pure function of the file, the limits and the counts
-//     ([Compactor.PlanFile]) plans every step; a dry run returns the plan.
+//     ([Compactor.planFile]) plans every step; a dry run returns the plan.
 //   - Only top-level list items are moved. Paragraphs, tables, code and quotes
 //     stay, and so do files without a limit.
 //   - An item is removed only once its copy is safely in the archive. An item
@@ -162,7 +162,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 				return report, fmt.Errorf("compact %s: %w", path, err)
 			}
 		}
-		plan := c.PlanFile(doc, limit, links, report.Time, r.Explain)
+		plan := c.planFile(doc, limit, links, report.Time, r.Explain)
 		if err := c.executePlan(ctx, doc, plan, r, report); err != nil {
 			return report, fmt.Errorf("compact: %w", err)
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// DefaultCutoff is the default age from which sessions and daily notes are
+// defaultCutoff is the default age from which sessions and daily notes are
 // summarized.
-const DefaultCutoff = 48 * time.Hour
+const defaultCutoff = 48 * time.Hour
 
 // Compress summarizes old sessions and daily notes in the files of their
 // subjects and archives them. Its fields must not change while it is in use.
@@ -28,7 +28,7 @@ const DefaultCutoff = 48 * time.Hour
 type Compress struct {
 	Root
 	Summarizer *Summarizer   // writes the summaries; nil uses sentences of the entries
-	Cutoff     time.Duration // DefaultCutoff if zero
+	Cutoff     time.Duration // defaultCutoff if zero
 	Plain      bool          // archive without summaries
 }
 
@@ -70,7 +70,7 @@ type summaryLine struct {
 // subject's profile.md. The subject is the one named by the file; else the
 // author, if the entries are readable by every subject; else the owner.
 func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
-	cutoff = cmp.Or(cutoff, c.Cutoff, DefaultCutoff)
+	cutoff = cmp.Or(cutoff, c.Cutoff, defaultCutoff)
 	last := c.day(cutoff)
 	var places []memory.Place
 	for _, path := range c.Paths() {

@@ -18,10 +18,10 @@ import (
 // conflicts. Therefore only one machine runs maintenance: the configured one,
 // or else the first that had maintenance to do.
 
-// ClaimPath is the file in which the machine that runs maintenance announces
+// claimPath is the file in which the machine that runs maintenance announces
 // itself to the others. It is created before the first maintenance. It is not
 // memory and contains no entries.
-const ClaimPath = "_longterms/_host.md"
+const claimPath = "_longterms/_host.md"
 
 // A Claim is the content of the claim file. The zero value is no claim.
 type Claim struct {
@@ -41,8 +41,8 @@ const (
 // claimRE matches a line of a claim file.
 var claimRE = lazyregexp.New(`(?m)^- (host|renewed): (.*?)\s*$`)
 
-// Source returns the content of the claim file, for users and other machines.
-func (c Claim) Source() []byte {
+// source returns the content of the claim file, for users and other machines.
+func (c Claim) source() []byte {
 	return fmt.Appendf(nil, `%s
 One machine runs maintenance for all machines that share this memory:
 
@@ -55,9 +55,9 @@ choose a machine, set compactor.host in the configuration of all machines.
 `, memory.GeneratedOpen, c.Host, c.Renewed, staleAfter, memory.GeneratedClose)
 }
 
-// ParseClaim parses a claim file. If a field is missing, or duplicated by a
-// merge, ParseClaim returns the zero Claim.
-func ParseClaim(src []byte) Claim {
+// parseClaim parses a claim file. If a field is missing, or duplicated by a
+// merge, parseClaim returns the zero Claim.
+func parseClaim(src []byte) Claim {
 	fields := claimRE().FindAllStringSubmatch(string(src), -1)
 	if len(fields) != 2 || fields[0][1] != "host" || fields[1][1] != "renewed" {
 		return Claim{}
@@ -76,11 +76,11 @@ type Duty struct {
 	Claim  bool   // this machine must write its claim before any other change
 }
 
-// DutyOf decides which machine runs maintenance: the configured one, or else
-// the one whose claim was renewed within 30 days, or else this one. DutyOf
+// dutyOf decides which machine runs maintenance: the configured one, or else
+// the one whose claim was renewed within 30 days, or else this one. dutyOf
 // normalises both names with [HostName]. It ignores a claim more than 30 days
 // in the future, which comes from a wrong clock.
-func DutyOf(configured, self string, c Claim, now time.Time) Duty {
+func dutyOf(configured, self string, c Claim, now time.Time) Duty {
 	self = HostName(self)
 	age := staleAfter + 1
 	if day, err := time.Parse(time.DateOnly, c.Renewed); err == nil {
@@ -135,7 +135,7 @@ type Host struct {
 // this machine. A missing file is no claim. If the file cannot be read, Duty
 // returns the zero Duty, which is not active, and an error.
 func (h *Host) Duty() (Duty, error) {
-	file, err := h.Disk.Read(ClaimPath)
+	file, err := h.Disk.Read(claimPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Duty{}, fmt.Errorf("read the maintenance host: %w", err)
 	}
@@ -143,7 +143,7 @@ func (h *Host) Duty() (Duty, error) {
 }
 
 func (h *Host) dutyFor(source []byte) Duty {
-	return DutyOf(h.Configured, h.Name, ParseClaim(source), h.Now())
+	return dutyOf(h.Configured, h.Name, parseClaim(source), h.Now())
 }
 
 // Claim checks that this machine runs maintenance and writes the claim file if
@@ -161,7 +161,7 @@ func (h *Host) Claim(ctx context.Context, asked bool) error {
 		return nil
 	}
 	_, err = h.Writer.Write(ctx, vault.Change{
-		Path: ClaimPath, Cause: "host", Reason: "record " + d.Host + " as the maintenance host", Requested: asked,
+		Path: claimPath, Cause: "host", Reason: "record " + d.Host + " as the maintenance host", Requested: asked,
 		Edit: func(old *vault.File) ([]byte, error) {
 			var source []byte
 			if old != nil {
@@ -173,7 +173,7 @@ func (h *Host) Claim(ctx context.Context, asked bool) error {
 			case !d.Claim:
 				return nil, nil
 			default:
-				return Claim{d.Host, h.Now().UTC().Format(time.DateOnly)}.Source(), nil
+				return Claim{d.Host, h.Now().UTC().Format(time.DateOnly)}.source(), nil
 			}
 		},
 	})

@@ -19,23 +19,23 @@ func TestDutyOf(t *testing.T) {
 	now := time.Date(2026, 3, 15, 1, 0, 0, 0, time.FixedZone("", 2*60*60)) // still the 14th in UTC
 	golden.Table(t, "duties", func(_ *testing.T, in []string) string {
 		host, renewed, _ := strings.Cut(in[2], " ")
-		return fmt.Sprintf("%+v", DutyOf(in[1], "desk.local", Claim{host, renewed}, now))
+		return fmt.Sprintf("%+v", dutyOf(in[1], "desk.local", Claim{host, renewed}, now))
 	})
 }
 
 func TestClaimFile(t *testing.T) {
 	c := Claim{"laptop", "2026-03-14"}
-	if diff := cmp.Diff(c, ParseClaim(c.Source())); diff != "" {
+	if diff := cmp.Diff(c, parseClaim(c.source())); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
-	doc := (&memory.Layout{}).Parse(ClaimPath, c.Source(), memory.Meta{})
+	doc := (&memory.Layout{}).Parse(claimPath, c.source(), memory.Meta{})
 	if len(doc.Entries) > 0 || len(doc.Problems) > 0 || doc.Unsound || doc.Excerpt() != nil || doc.Partition.Visibility != memory.PrivateOnly {
 		t.Errorf("it is memory: %+v", doc)
 	}
-	if reason := (&memory.Layout{}).Skip(ClaimPath); reason != "" {
+	if reason := (&memory.Layout{}).Skip(claimPath); reason != "" {
 		t.Errorf("it is not read, and so never written: %s", reason)
 	}
-	golden.Table(t, "claims", func(_ *testing.T, in []string) string { return fmt.Sprintf("%+v", ParseClaim([]byte(in[0]))) })
+	golden.Table(t, "claims", func(_ *testing.T, in []string) string { return fmt.Sprintf("%+v", parseClaim([]byte(in[0]))) })
 }
 
 func TestHostName(t *testing.T) {
@@ -75,7 +75,7 @@ func TestHostClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(tr.writes) != 1 || tr.writes[0].Path != ClaimPath || tr.writes[0].Requested {
+	if len(tr.writes) != 1 || tr.writes[0].Path != claimPath || tr.writes[0].Requested {
 		t.Errorf("changes: %+v", tr.writes)
 	}
 	if got := passive(laptop.Claim(t.Context(), true)); got != "desk" {
@@ -91,7 +91,7 @@ func TestHostClaims(t *testing.T) {
 
 	tr.files, tr.writes = map[string]string{}, nil
 	tr.before = func(vault.Change) error {
-		tr.files[ClaimPath] = string(Claim{"laptop", "2026-04-14"}.Source())
+		tr.files[claimPath] = string(Claim{"laptop", "2026-04-14"}.source())
 		return nil
 	}
 	if got := passive(desk.Claim(t.Context(), false)); got != "laptop" || len(tr.writes) > 0 {

@@ -146,7 +146,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 				if got := r.addArchived(left); !allPresent(got, all) {
 					t.Fatalf("at the end, after %d writes, file and archive are not what the file was", writes)
 				}
-				if Measure(r.index()).Items > 100 {
+				if measure(r.index()).Items > 100 {
 					t.Error("it never came within its limit")
 				}
 			})

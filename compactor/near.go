@@ -104,7 +104,7 @@ func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 	if !ok || doc.Place.Kind != memory.Longterm || doc.Place.Root != "" {
 		return Fill{}, false
 	}
-	size := Measure(doc)
+	size := measure(doc)
 	if soft {
 		size.Characters = brief.FullChars(doc) // which are cut
 	}

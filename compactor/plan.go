@@ -64,21 +64,21 @@ type candidate struct {
 	selected  bool
 }
 
-// PlanFile plans the removals from a long-term file, given the number of links to its
+// planFile plans the removals from a long-term file, given the number of links to its
 // entries. The same file and counts give the same plan. With explain, the plan includes
 // the entries that stay, and all scores.
 //
 // Items with the same text as a newer one in the same section are removed
-// first. While the file is over its limit, PlanFile then removes completed
+// first. While the file is over its limit, planFile then removes completed
 // tasks and superseded items, and then the items with the lowest [api.CompactScore], on
 // ties the older one and then the one further up. Items with an open task stay.
 // Pinned items and items with an importance of 0.8 or more stay as long as they
 // use no more than half of the limit. If the protected content alone exceeds
 // the limit, no item is removed for its score, because that could not bring the
 // file within its limit.
-func (c *Compactor) PlanFile(doc *memory.Document, limit api.CompactLimit, links map[string]int, now time.Time,
+func (c *Compactor) planFile(doc *memory.Document, limit api.CompactLimit, links map[string]int, now time.Time,
 	explain bool) *Plan {
-	p := &planner{Compactor: c, doc: doc, limit: limit, now: now, explain: explain, size: Measure(doc)}
+	p := &planner{Compactor: c, doc: doc, limit: limit, now: now, explain: explain, size: measure(doc)}
 	p.plan = &Plan{CompactPlan: api.CompactPlan{
 		Path: doc.Place.Path, Limit: limit, Before: p.size, After: p.size, Steps: []api.CompactStep{},
 		State: api.LeftAlone,

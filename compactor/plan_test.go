@@ -41,7 +41,7 @@ func TestPlanGolden(t *testing.T) {
 			}
 			c.Uses.files = map[string]*usedFile{f.Name: used}
 			doc := parse(vault.File{Path: f.Name, Data: f.Data, ModTime: oldTime})
-			plan := dump(c.PlanFile(doc, terms.Limit, terms.Links, terms.Now, terms.Explain))
+			plan := dump(c.planFile(doc, terms.Limit, terms.Links, terms.Now, terms.Explain))
 			out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(plan)})
 		}
 		return out

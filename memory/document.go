@@ -327,7 +327,7 @@ func (d *Document) FrontText() string {
 		return ""
 	}
 	text := displayText(string(d.masked[bomLen(d.masked):d.Front.Span.End]))
-	return CutImport(strings.TrimSuffix(text, "\n") + "\n")
+	return cutImport(strings.TrimSuffix(text, "\n") + "\n")
 }
 
 // Empty reports whether nothing is visible. Callers treat this like a missing

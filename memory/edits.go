@@ -406,7 +406,7 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 		return err
 	}
 	if inserted := &one.Entries[0]; inserted.Comment.End == 0 && e.Comment.End > 0 {
-		text, err := Splice(one.Source, []Edit{one.addComment(inserted, string(d.comment(e)))})
+		text, err := splice(one.Source, []Edit{one.addComment(inserted, string(d.comment(e)))})
 		if err == nil {
 			one, err = w.parseSingle(string(text))
 		}

@@ -154,7 +154,7 @@ func (r *Imported) File(l *Layout) (file []byte, changes map[string]int) {
 }
 
 // head returns the frontmatter of the file. The keys of the import are the last ones,
-// and together, so that [CutImport] finds them.
+// and together, so that [cutImport] finds them.
 func (r *Imported) head() string {
 	fields := []fieldChange{{"visibility", PrivateOnly.String()}, {"source", ImportSource + r.Program},
 		{importIDKey, r.id()}}
@@ -212,9 +212,9 @@ var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: imp
 	`: .*\n(?:updated_at: .*\n)?` +
 	importDigestKey + `: .*\n`)
 
-// CutImport returns a frontmatter without the keys that [Imported.File] added, or ""
+// cutImport returns a frontmatter without the keys that [Imported.File] added, or ""
 // if no others are left.
-func CutImport(front string) string {
+func cutImport(front string) string {
 	front = importKeys().ReplaceAllString(front, "")
 	if front == "---\n---\n" {
 		return ""
@@ -228,7 +228,7 @@ func (r *Imported) source(blocks []string) []byte {
 	var b bytes.Buffer
 	b.WriteString(r.head())
 	level := 1 // of the outermost sections
-	if title := HeadingText(CleanLine(r.Title)); title != "" && !r.Untitled {
+	if title := headingText(CleanLine(r.Title)); title != "" && !r.Untitled {
 		b.WriteString("\n# " + title + "\n")
 		level = 2
 	}
@@ -280,7 +280,7 @@ func (p *ImportedPart) headings(level int) (list []string) {
 			n = p.Levels[i]
 		}
 		if clean := CleanLine(s); clean != s || strings.HasSuffix(s, "#") {
-			s = HeadingText(clean)
+			s = headingText(clean)
 		}
 		list = append(list, strings.Repeat("#", min(max(n, 1), 6))+" "+s)
 	}
@@ -291,7 +291,7 @@ func markdownPart(l *Layout, p *ImportedPart) string {
 	if p.Speaker != "" {
 		return quotedPart(p)
 	}
-	text := strings.Trim(CleanText(p.Text), "\n")
+	text := strings.Trim(cleanText(p.Text), "\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
@@ -308,7 +308,7 @@ func markdownPart(l *Layout, p *ImportedPart) string {
 // quotedPart returns a part as a quote. Its attributes are on the first line,
 // where no text can precede them.
 func quotedPart(p *ImportedPart) string {
-	text := strings.Trim(CleanText(p.Text), "\n")
+	text := strings.Trim(cleanText(p.Text), "\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
@@ -374,10 +374,10 @@ func SameImport(a, b []byte) bool {
 
 var importIDLines = lazyregexp.New(`(?m)^(?:` + importIDKey + `|` + importDigestKey + `): .*\n`)
 
-// CleanText converts any Markdown to Markdown that [CheckText] accepts, see
+// cleanText converts any Markdown to Markdown that [CheckText] accepts, see
 // [CleanLine], and that does not extend into the text that follows: an open fence
 // is closed.
-func CleanText(text string) string {
+func cleanText(text string) string {
 	text = strings.ToValidUTF8(unixLines(text), "\ufffd")
 	clean := CheckText(text) == nil
 	var b strings.Builder
@@ -388,7 +388,7 @@ func CleanText(text string) string {
 			content = CleanLine(line)
 			line = line[:len(line)-len(strings.TrimLeft(line, " \t"))] + content
 		}
-		switch mark := FenceOf(content); {
+		switch mark := fenceOf(content); {
 		case mark == "":
 		case fence == "":
 			fence = mark
@@ -458,7 +458,7 @@ func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) 
 				edits = append(edits, d.addComment(e, comment))
 			}
 		}
-		if source, err := Splice(d.Source, edits); err == nil {
+		if source, err := splice(d.Source, edits); err == nil {
 			d = parse(source)
 		}
 	}
@@ -505,7 +505,7 @@ type entryWriter struct {
 func (w *entryWriter) entryBlock(above string, p *ImportedPart, below string) string {
 	text := strings.ToValidUTF8(unixLines(p.Text), "\ufffd")
 	text = strings.Trim(text, "\n")
-	clean := strings.Trim(CleanText(text), "\n")
+	clean := strings.Trim(cleanText(text), "\n")
 	for _, form := range []string{text, clean, "- " + indentBelow(clean, "  ")} {
 		e := w.entryOf("", form, below)
 		if e == nil {

@@ -238,7 +238,7 @@ func fencedContent(s string) (string, bool) {
 	if len(lines) < 2 {
 		return "", false
 	}
-	mark := FenceOf(lines[0])
+	mark := fenceOf(lines[0])
 	last := strings.TrimRight(lines[len(lines)-1], " \t")
 	if mark == "" || len(last) < len(mark) || strings.Trim(last, mark[:1]) != "" {
 		return "", false
@@ -246,8 +246,8 @@ func fencedContent(s string) (string, bool) {
 	return strings.Join(lines[1:len(lines)-1], "\n"), true
 }
 
-// FenceOf returns the fence with which a line begins, or "".
-func FenceOf(line string) string {
+// fenceOf returns the fence with which a line begins, or "".
+func fenceOf(line string) string {
 	if n := max(runLen(line, '`'), runLen(line, '~')); n > 2 {
 		return line[:n]
 	}
@@ -275,10 +275,10 @@ func (e *Entry) inSummaries() bool {
 // maxTitles bounds the lines of a generated summary.
 const maxTitles = 10
 
-// Titles returns the generated summary of a long-term file: the titles of its
+// titles returns the generated summary of a long-term file: the titles of its
 // newest items, one per line, in the order of the file. For an item without a
 // title it uses the start of the item's first line.
-func (d *Document) Titles() string {
+func (d *Document) titles() string {
 	items := d.summarized()
 	if len(items) > maxTitles {
 		slices.SortStableFunc(items, func(a, b *Entry) int { return cmp.Or(b.Time.Compare(a.Time), b.Line-a.Line) })

@@ -145,10 +145,10 @@ type Edit struct {
 	New  []byte
 }
 
-// Splice returns a copy of source with edits applied. The edits may be in any
+// splice returns a copy of source with edits applied. The edits may be in any
 // order. Edits at the same position are applied in the given order, insertions
-// first. If edits overlap or lie outside the source, Splice returns an error.
-func Splice(source []byte, edits []Edit) ([]byte, error) {
+// first. If edits overlap or lie outside the source, splice returns an error.
+func splice(source []byte, edits []Edit) ([]byte, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),

@@ -338,7 +338,7 @@ func (d *Document) ClockHeading(at time.Time, topic string) string {
 		format = "15:04"
 	}
 	s := at.Format(format)
-	topic = HeadingText(topic)
+	topic = headingText(topic)
 	if topic != "" {
 		s += " - " + topic
 	}

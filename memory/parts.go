@@ -165,7 +165,7 @@ func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
 		at := s.Start + len(trimEnding(d.Source[s.Start:s.End]))
 		edits = append(edits, Edit{Span{at, at}, []byte(" " + string(d.comment(e)))})
 	}
-	left, err := Splice(d.Source[:e.Span.End], edits)
+	left, err := splice(d.Source[:e.Span.End], edits)
 	if err == nil {
 		w.replacements[i], err = w.parseSingle(string(left[max(e.Span.Start, bomLen(d.Source)):]))
 	}

@@ -256,7 +256,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	}
 	for _, p := range r.splitPasses() {
 		if p.titles {
-			p.fields = []fieldChange{{"summary", d.Titles()}}
+			p.fields = []fieldChange{{"summary", d.titles()}}
 		}
 		if p.counters {
 			for _, f := range d.wrongCounters() {
@@ -313,7 +313,7 @@ func (r *Revision) tryApply(d *Document, parse func([]byte) *Document, minGap in
 	if err := w.computeEdits(); err != nil {
 		return nil, err
 	}
-	source, err := Splice(d.Source, w.editList)
+	source, err := splice(d.Source, w.editList)
 	if err != nil {
 		return nil, err
 	}
@@ -431,7 +431,7 @@ func (d *Document) replaceLines(shown, lines []string) ([]byte, error) {
 		}
 		edits = append(edits, Edit{Span{offset(c.Old.From), offset(c.Old.To)}, text})
 	}
-	source, err := Splice(source, edits)
+	source, err := splice(source, edits)
 	if unended {
 		source = trimEnding(source)
 	}

@@ -498,7 +498,7 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 // editLinks applies an edit to the file of links and reports whether the result
 // has exactly the wanted links.
 func editLinks(src []byte, edit Edit, want map[string]string) ([]byte, bool) {
-	next, err := Splice(src, []Edit{edit})
+	next, err := splice(src, []Edit{edit})
 	if err != nil {
 		return nil, false
 	}

@@ -620,7 +620,7 @@ func (m *VersionMerge) finish(out []byte) ([]byte, error) {
 	}
 	r.SetCounters()
 	if d.HasGeneratedSummary() {
-		r.SetField("summary", d.Titles())
+		r.SetField("summary", d.titles())
 	}
 	return r.Apply(parse)
 }

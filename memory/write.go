@@ -90,9 +90,9 @@ func Line(text string) string {
 	return escapeEnd(escapeStart(strings.Join(textWords(text), " ")))
 }
 
-// HeadingText returns client-supplied text as the text of a heading. It escapes
+// headingText returns client-supplied text as the text of a heading. It escapes
 // a closing sequence of hashes, which would not be part of the text.
-func HeadingText(text string) string {
+func headingText(text string) string {
 	words := textWords(text)
 	if n := len(words) - 1; n >= 0 && strings.Trim(words[n], "#") == "" {
 		words[n] = `\` + words[n]

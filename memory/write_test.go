@@ -104,7 +104,7 @@ func FuzzOutsideHeading(f *testing.F) {
 	}
 	l := testLayout()
 	f.Fuzz(func(t *testing.T, s string) {
-		if CheckText(s) != nil || HeadingText(s) == "" {
+		if CheckText(s) != nil || headingText(s) == "" {
 			return
 		}
 		for _, above := range []string{"", "## 9:00 AM\n\nabove\n\n"} {

@@ -11,7 +11,7 @@ type Parse func(source []byte) *memory.Document
 // matching counters. It returns nil without an error if no request applies any
 // more. The error is that of [memory.Revision.Apply].
 func (r *Rules) Tick(doc *memory.Document, requests []TickRequest, parse Parse) ([]byte, error) {
-	f := FileOf(doc)
+	f := fileOf(doc)
 	revision := doc.Revise()
 	for i := range requests {
 		if list := r.Candidates(f, &requests[i].Done); len(list) == 1 && f.Boxes[list[0]].State == Open {

@@ -134,7 +134,7 @@ func (w *world) checkWritten(was map[string][]byte) {
 			continue
 		}
 		a, b := w.layout.Parse(path, before, memory.Meta{}), w.parse(path)
-		fa, fb := FileOf(a), FileOf(b)
+		fa, fb := fileOf(a), fileOf(b)
 		if len(fa.Boxes) != len(fb.Boxes) || bytes.Count(before, []byte("\n")) != bytes.Count(after, []byte("\n")) {
 			w.t.Fatalf("%s has other lines or tasks:\n%s\n%s", path, before, after)
 		}
@@ -158,7 +158,7 @@ func (w *world) hasDoneCopy(files map[string][]byte, c *Copy) bool {
 		if path == c.Path {
 			continue
 		}
-		f := FileOf(w.layout.Parse(path, text, memory.Meta{}))
+		f := fileOf(w.layout.Parse(path, text, memory.Meta{}))
 		for i := range f.Boxes {
 			if d := f.Copy(i); !f.Gone && d.State.isDone() && w.rules.Same(&d, c) {
 				return true
@@ -248,7 +248,7 @@ func (w *world) untickBox(c *Copy) bool {
 	}
 	doc := w.parse(c.Path)
 	found := 0
-	for i, b := range FileOf(doc).Boxes {
+	for i, b := range fileOf(doc).Boxes {
 		t := doc.Entries[b.Entry].Tasks[b.Task]
 		if !b.sameBox(&c.Box) {
 			continue

@@ -18,7 +18,7 @@ const catchUpTime = 5 * time.Second
 // earlier and not read since. Reported are the files whose completions a program
 // reports now.
 func (s *Syncer) processFiles(paths []string, reported ...string) {
-	rules := s.Rules()
+	rules := s.rules()
 	files := s.readAll(paths, rules)
 	if s.CatchUp != nil && s.hasCompletion(files, rules) {
 		ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
@@ -99,7 +99,7 @@ func (s *Syncer) readFile(path string, rules *Rules) *File {
 	case err != nil || doc.Stale:
 		return nil
 	}
-	if f := FileOf(doc); f.Day == "" || f.Day >= rules.First {
+	if f := fileOf(doc); f.Day == "" || f.Day >= rules.First {
 		return f
 	}
 	return nil

@@ -91,7 +91,7 @@ func (w *world) readFile(path string) *File {
 	if _, ok := w.files[path]; !ok {
 		return &File{Path: path, Gone: true}
 	}
-	return FileOf(w.parse(path))
+	return fileOf(w.parse(path))
 }
 
 // planRequests learns files and returns the resulting requests.

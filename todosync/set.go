@@ -36,7 +36,7 @@ func (s *Syncer) Set(ctx context.Context, tasks [][]Copy, state memory.TaskState
 			n++
 		}
 		written, err := s.Writer.Write(ctx, vault.Change{
-			Path: path, Cause: Cause, Group: group, Reason: "requested: " + state.String(), Requested: true,
+			Path: path, Cause: cause, Group: group, Reason: "requested: " + state.String(), Requested: true,
 			Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
 				return Set(doc, boxes[:n], state, allowed, parse)
 			}),

@@ -22,7 +22,7 @@ func (s *Syncer) Start(ctx context.Context) error {
 func (s *Syncer) wasClockAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.catalogue.Since > s.Rules().Last
+	return s.catalogue.Since > s.rules().Last
 }
 
 func (s *Syncer) compareAll(ctx context.Context) error {
@@ -32,7 +32,7 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 		s.catalogue, s.recordOnly = &Catalogue{}, true
 		s.mu.Unlock()
 	}
-	rules := s.Rules()
+	rules := s.rules()
 	s.mu.Lock()
 	known := s.catalogue.clone()
 	s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 		before := known.files[listed.Path]
 		delete(known.files, listed.Path)
 		if listed.Day != "" && listed.Day < rules.First ||
-			before != nil && !before.Gone && before.Hash == HashDigest(listed.Hash) {
+			before != nil && !before.Gone && before.Hash == hashDigest(listed.Hash) {
 			continue
 		}
 		if f := s.readFile(listed.Path, rules); f != nil {

@@ -19,7 +19,7 @@ func (s *Syncer) Status() *api.TodosyncStatus {
 		status.Problem = "not all files have been scanned yet"
 		return status
 	}
-	rules := s.Rules()
+	rules := s.rules()
 	var files []*File
 	for _, path := range paths {
 		if f := s.readFile(path, rules); f != nil {

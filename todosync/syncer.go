@@ -114,8 +114,8 @@ type attempt struct {
 
 func (s *Syncer) debounceTime() time.Duration { return cmp.Or(s.Debounce, DefaultDebounce) }
 
-// Rules returns the rules for the current day.
-func (s *Syncer) Rules() *Rules {
+// rules returns the rules for the current day.
+func (s *Syncer) rules() *Rules {
 	r := &Rules{Subject: s.Subject, AppendOnly: s.AppendOnly}
 	r.First, r.Last = tickWindow(s.Now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
 		cmp.Or(s.Days, DefaultDays))
@@ -149,7 +149,7 @@ func (s *Syncer) concernsLocked(path string, doc *memory.Document) bool {
 	if s.catalogue != nil && s.catalogue.files[path] != nil {
 		return true
 	}
-	return doc != nil && Concerns(doc.Place.Kind) && (doc.Place.Day == "" || doc.Place.Day >= s.Rules().First) &&
+	return doc != nil && Concerns(doc.Place.Kind) && (doc.Place.Day == "" || doc.Place.Day >= s.rules().First) &&
 		slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
 }
 
@@ -161,7 +161,7 @@ func (s *Syncer) isCurrentLocked(path string, doc *memory.Document) bool {
 		return false
 	}
 	f := s.catalogue.files[path]
-	return f != nil && !f.Gone && f.Hash == HashDigest(sha256.Sum256(doc.Source))
+	return f != nil && !f.Gone && f.Hash == hashDigest(sha256.Sum256(doc.Source))
 }
 
 func (s *Syncer) wakeUpLocked() {
@@ -216,7 +216,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 		case <-wake:
 		case <-timer.C:
 		}
-		wait, more := s.Work(ctx)
+		wait, more := s.work(ctx)
 		timer.Stop()
 		if more {
 			timer.Reset(max(wait, time.Millisecond))
@@ -224,9 +224,9 @@ func (s *Syncer) Run(ctx context.Context) error {
 	}
 }
 
-// Work does all due work. It reports whether more is pending, and returns the
+// work does all due work. It reports whether more is pending, and returns the
 // time until then. Run calls it; tests call it directly.
-func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
+func (s *Syncer) work(ctx context.Context) (wait time.Duration, more bool) {
 	s.workMu.Lock()
 	defer s.workMu.Unlock()
 	if !s.Started() {

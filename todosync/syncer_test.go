@@ -242,7 +242,7 @@ func (d *disk) play(t *testing.T, script string) {
 				t.Errorf("tried %d times", d.tries)
 			}
 		case "set":
-			tasks := [][]Copy{{FileOf(d.parse(path)).Copy(0)}}
+			tasks := [][]Copy{{fileOf(d.parse(path)).Copy(0)}}
 			for _, o := range d.syncer.Set(t.Context(), tasks, memory.Done, func(*memory.Entry) bool { return true }) {
 				if o.Err != nil || !o.Changed {
 					t.Errorf("%+v", o)

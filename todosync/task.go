@@ -18,11 +18,11 @@ func digestText(s string) Digest {
 	if s == "" {
 		return ""
 	}
-	return HashDigest(sha256.Sum256([]byte(s)))
+	return hashDigest(sha256.Sum256([]byte(s)))
 }
 
-// HashDigest returns the digest of data with the given SHA-256.
-func HashDigest(sum [32]byte) Digest { return Digest(base64.RawURLEncoding.EncodeToString(sum[:12])) }
+// hashDigest returns the digest of data with the given SHA-256.
+func hashDigest(sum [32]byte) Digest { return Digest(base64.RawURLEncoding.EncodeToString(sum[:12])) }
 
 // A Section is the kind of section that contains a task.
 type Section uint8
@@ -84,16 +84,16 @@ func Concerns(k memory.Kind) bool {
 	return k == memory.Session || k == memory.Daily || k == memory.Longterm
 }
 
-// FileOf returns the comparable state of a document with all its boxes in
+// fileOf returns the comparable state of a document with all its boxes in
 // order. For a document of an irrelevant kind it returns a File with Gone set.
-func FileOf(doc *memory.Document) *File {
+func fileOf(doc *memory.Document) *File {
 	if !Concerns(doc.Place.Kind) {
 		return &File{Path: doc.Place.Path, Gone: true}
 	}
 	return BoxesOf(doc)
 }
 
-// BoxesOf is like [FileOf] for a document of any kind. Boxes of irrelevant kinds change
+// BoxesOf is like [fileOf] for a document of any kind. Boxes of irrelevant kinds change
 // on request only.
 func BoxesOf(doc *memory.Document) *File {
 	// Clone strings: they may be parts of the file's text, which must not stay
@@ -101,7 +101,7 @@ func BoxesOf(doc *memory.Document) *File {
 	f := &File{
 		Path: doc.Place.Path, Day: doc.Place.Day, Contact: strings.Clone(doc.Front.ContactID),
 		Session: strings.Clone(cmp.Or(doc.Front.SessionID, doc.Place.Session)),
-		Hash:    HashDigest(sha256.Sum256(doc.Source)),
+		Hash:    hashDigest(sha256.Sum256(doc.Source)),
 	}
 	for i := range doc.Entries {
 		e := &doc.Entries[i]

@@ -18,14 +18,14 @@ const (
 	maxWait = 5 * time.Minute // longest delay before a retry
 )
 
-// Cause is the cause of every write of this package.
-const Cause = "todo"
+// cause is the cause of every write of this package.
+const cause = "todo"
 
 // writeDue ticks the boxes of due requests, one file after the other, and returns
 // the ticked boxes.
 func (s *Syncer) writeDue(ctx context.Context) (ticked []Copy) {
 	s.mu.Lock()
-	s.requests = s.catalogue.StillValid(s.requests, s.Rules()) // the day may have changed
+	s.requests = s.catalogue.StillValid(s.requests, s.rules()) // the day may have changed
 	s.mu.Unlock()
 	group := ""
 	for path, requests := s.dueAfter(""); path != ""; path, requests = s.dueAfter(path) {
@@ -79,15 +79,15 @@ func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
 func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickRequest, group string) (id string,
 	ticked []Copy,
 	err error) {
-	rules := s.Rules()
+	rules := s.rules()
 	var before, after *File
 	written, err := s.Writer.Write(ctx, vault.Change{
-		Path: path, Cause: Cause, Group: group, Reason: changeReason(requests),
+		Path: path, Cause: cause, Group: group, Reason: changeReason(requests),
 		Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
 			out, err := rules.Tick(doc, requests, parse)
 			before, after = nil, nil
 			if out != nil {
-				before, after = FileOf(doc), FileOf(parse(out))
+				before, after = fileOf(doc), fileOf(parse(out))
 			}
 			return out, err
 		}),

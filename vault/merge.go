@@ -79,9 +79,9 @@ func (m *Merger) merge(file, copied File, union bool) *CopyMerge {
 	return &CopyMerge{merged, base != nil, copied, file, union}
 }
 
-// Safe reports whether the merge needs no person: it adds entries and ticks to a
+// safe reports whether the merge needs no person: it adds entries and ticks to a
 // known common version, or has nothing to add.
-func (c *CopyMerge) Safe() bool {
+func (c *CopyMerge) safe() bool {
 	return c.Additions && !c.Whole && (c.Base || c.Union || c.Added+c.Changed == 0)
 }
 
@@ -94,10 +94,10 @@ func (m *Merger) MergeAdditions(ctx context.Context, path string, urgent, union 
 	if err != nil {
 		return Written{}, err
 	}
-	if union && !c.Safe() {
+	if union && !c.safe() {
 		c = m.merge(c.File, c.Copy, true)
 	}
-	if !c.Safe() {
+	if !c.safe() {
 		return Written{}, memory.ErrWhole
 	}
 	if left := m.Writer.quietTime() - m.Writer.now().Sub(c.Copy.ModTime); left > 0 && !urgent {

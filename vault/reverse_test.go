@@ -19,7 +19,7 @@ import (
 // reverseText reverses a change from before to after in a file.
 func reverseText(now, before, after []byte) ([]byte, error) {
 	r := journal.Record{ID: "1", Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after)}
-	return Reverse(now, r, before, after)
+	return reverse(now, r, before, after)
 }
 
 // TestReverse has cases with the content before, after, and now, and the

@@ -63,7 +63,7 @@ func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, er
 	result := UndoResult{Record: r}
 	result.By, result.Err = u.merge(ctx, dry, Change{Path: r.FilePath(), Cause: r.Cause,
 		Reason: "again, after another program removed it"}, func(now []byte) ([]byte, error) {
-		text, err := Reverse(now, inverse, after, before)
+		text, err := reverse(now, inverse, after, before)
 		conflict, ok := errors.AsType[*ConflictError](err)
 		if ok && (conflict.Reason == isReversed || conflict.Reason == isGone) {
 			conflict.Reason = "the file has the text already"
@@ -100,7 +100,7 @@ func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoRe
 			for _, l := range later {
 				if _, after, contentErr := u.Writer.Journal.Contents(l); contentErr == nil {
 					l.Before, l.Forgotten = r.Before, l.Forgotten || r.Forgotten
-					text, err = Reverse(now, l, before, after)
+					text, err = reverse(now, l, before, after)
 					if err == nil {
 						break
 					}
@@ -255,7 +255,7 @@ func (w *Writer) reverse(now []byte, r journal.Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Reverse(now, r, before, after)
+	return reverse(now, r, before, after)
 }
 
 // apply reverses the planned changes on disk, newest first, so that text moved between files
@@ -345,7 +345,7 @@ const (
 	isGone     = "the text of this change was removed or moved afterwards"
 )
 
-// Reverse returns the content of a file after a change from before to after is reversed
+// reverse returns the content of a file after a change from before to after is reversed
 // completely. now is the present content; nil content means that there is no file. The
 // error is a [*ConflictError].
 //
@@ -353,7 +353,7 @@ const (
 // change. Otherwise it is a merge: what others changed since stays, and may not overlap
 // the change. If others added text to a file that the change created, the file
 // stays, with its frontmatter and the headings above that text.
-func Reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error) {
+func reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error) {
 	conflict := func(format string, args ...any) error {
 		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
 	}

@@ -41,7 +41,7 @@ func Align(a, b []string) []int {
 			}
 		}
 	}
-	for _, anchor := range Anchors(a[start:endA], b[start:endB]) {
+	for _, anchor := range anchors(a[start:endA], b[start:endB]) {
 		i, j := start+anchor[0], start+anchor[1]
 		if i < doneA {
 			continue // already paired as the neighbor of an earlier anchor
@@ -92,9 +92,9 @@ func longestCommon(a, b []string) []int {
 	return pairs
 }
 
-// Anchors returns the longest sequence of lines that occur exactly once in each text
+// anchors returns the longest sequence of lines that occur exactly once in each text
 // and are in the same order in both, as pairs of an index in a and one in b.
-func Anchors[L ~string | ~[]byte](a, b []L) [][2]int {
+func anchors[L ~string | ~[]byte](a, b []L) [][2]int {
 	type count struct{ inA, inB, atB int }
 	seen := make(map[string]*count, len(a))
 	for _, s := range a {
@@ -118,14 +118,14 @@ func Anchors[L ~string | ~[]byte](a, b []L) [][2]int {
 		}
 	}
 	var anchors [][2]int
-	for _, j := range LongestIncreasing(list) {
+	for _, j := range longestIncreasing(list) {
 		anchors = append(anchors, [2]int{inA[j], j})
 	}
 	return anchors
 }
 
-// LongestIncreasing returns the longest increasing subsequence of different numbers.
-func LongestIncreasing(list []int) []int {
+// longestIncreasing returns the longest increasing subsequence of different numbers.
+func longestIncreasing(list []int) []int {
 	tails, before := []int{}, make([]int, len(list)) // tails[n] ends the best one of n+1
 	for i := range list {
 		n := sort.Search(len(tails), func(k int) bool { return list[tails[k]] >= list[i] })

@@ -35,8 +35,8 @@ func TenantOf(subject string, v memory.Visibility) string {
 // namespace is the UUID of the names from which ids are derived.
 var namespace = [16]byte{0x6d, 0x65, 0x6d, 0x77, 0x61, 0x74, 0x43, 0x68, 0xa4, 0x64, 0x73, 0x68, 0x61, 0x72, 0x65, 0x64}
 
-// IDOf returns the id of an entry in the store, a UUID of version 5.
-func IDOf(host, tenant, memoryID string) string {
+// idOf returns the id of an entry in the store, a UUID of version 5.
+func idOf(host, tenant, memoryID string) string {
 	h := sha1.New()
 	h.Write(namespace[:])
 	fmt.Fprintf(h, "%s\n%s\n%s", host, tenant, memoryID)
@@ -54,30 +54,30 @@ type Rules struct {
 	Terms   func(text string) string  // analyzed terms, separated by spaces
 }
 
-// MaxObject bounds an object in JSON, in bytes.
-const MaxObject = 4 << 20
+// maxObject bounds an object in JSON, in bytes.
+const maxObject = 4 << 20
 
 // A Published is the result of the rules for a file.
 type Published struct {
 	Objects  []Object
 	Lines    []string           // first line of each object
 	Owners   []memory.Partition // subject and visibility of each object
-	Withheld int                // entries with a credential, or of more than MaxObject bytes
+	Withheld int                // entries with a credential, or of more than maxObject bytes
 }
 
-// MayPublish reports whether entries of the file at a path may be published. A
+// mayPublish reports whether entries of the file at a path may be published. A
 // colon in the first part of a path separates the name of another place, such as
 // an extra root or a machine, from a path there.
-func (r *Rules) MayPublish(path string) bool {
+func (r *Rules) mayPublish(path string) bool {
 	top, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(top, ":") &&
 		slices.ContainsFunc(r.Publish, func(pattern string) bool { return index.MatchPath(pattern, path) })
 }
 
-// Apply returns the objects of a document. Public entries come from the part that
+// apply returns the objects of a document. Public entries come from the part that
 // readers of public text see, so that they do not depend on private text.
-func (r *Rules) Apply(doc *memory.Document) (p Published) {
-	if !r.MayPublish(doc.Place.Path) || doc.Place.Kind == memory.Archive || doc.Place.Copy != "" {
+func (r *Rules) apply(doc *memory.Document) (p Published) {
+	if !r.mayPublish(doc.Place.Path) || doc.Place.Kind == memory.Archive || doc.Place.Copy != "" {
 		return p
 	}
 	public := doc
@@ -104,7 +104,7 @@ func (r *Rules) addEntries(p *Published, doc *memory.Document, v memory.Visibili
 			continue
 		}
 		o, size := r.encodeEntry(doc, e, subject)
-		if size > MaxObject-maxFrame || e.Masked || o.hasCredential() {
+		if size > maxObject-maxFrame || e.Masked || o.hasCredential() {
 			p.Withheld++
 			continue
 		}
@@ -135,7 +135,7 @@ func (r *Rules) encodeEntry(doc *memory.Document, e *memory.Entry, subject strin
 	if day, err := time.Parse(time.DateOnly, e.Added); err == nil {
 		more.Created = day
 	}
-	o = Object{Collection: line.RecordType, Tenant: tenant, ID: IDOf(r.Host, tenant, more.ID),
+	o = Object{Collection: line.RecordType, Tenant: tenant, ID: idOf(r.Host, tenant, more.ID),
 		Properties: more.properties(line.RecordType)}
 	text, _ := json.Marshal(o.Properties) // strings and numbers have an encoding
 	sum := sha256.Sum256(text)

@@ -243,7 +243,7 @@ func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]b
 	for i, path := range paths {
 		file := fileHash(path)
 		seen[file], files[file] = true, true
-		if p.Rules.MayPublish(path) {
+		if p.Rules.mayPublish(path) {
 			doc, err := p.Source.Load(ctx, path)
 			switch {
 			case ctx.Err() != nil:
@@ -251,7 +251,7 @@ func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]b
 			case err != nil:
 				delete(files, file)
 			case doc != nil:
-				for _, o := range p.Rules.Apply(doc).Objects {
+				for _, o := range p.Rules.apply(doc).Objects {
 					objects = append(objects, change{Object: o, file: file})
 				}
 			}
@@ -342,7 +342,7 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) (*api.SharePlan, error) {
 	plan := &api.SharePlan{Partitions: []api.SharePartition{}}
 	for _, path := range p.Source.Paths() {
-		if !p.Rules.MayPublish(path) {
+		if !p.Rules.mayPublish(path) {
 			continue
 		}
 		doc, err := p.Source.Load(ctx, path)
@@ -352,7 +352,7 @@ func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) 
 		if err != nil || doc == nil {
 			continue
 		}
-		found := p.Rules.Apply(doc)
+		found := p.Rules.apply(doc)
 		plan.Withheld += found.Withheld
 		if len(found.Objects) > 0 {
 			plan.Files++

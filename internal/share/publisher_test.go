@@ -129,7 +129,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.Private = c.private
-			p := r.Apply(parse(c.path, c.text))
+			p := r.apply(parse(c.path, c.text))
 			var got []string
 			for i, line := range p.Lines {
 				got = append(got, p.Owners[i].Visibility.String()+" "+line)
@@ -214,7 +214,7 @@ func TestRestart(t *testing.T) {
 		p.step()
 		var want []string
 		for path, text := range p.files {
-			for _, o := range p.Rules.Apply(parse(path, text)).Objects {
+			for _, o := range p.Rules.apply(parse(path, text)).Objects {
 				want = append(want, "desk "+o.text("memory_id")+" "+o.text("content"))
 			}
 		}
@@ -358,7 +358,7 @@ func TestCompare(t *testing.T) {
 	changed.Properties["content"], changed.Properties["hash"] = "other", "0123456789abcdef"
 	objects[keys[1]] = changed
 	objects["MemoryItem x"] = Object{Collection: "MemoryItem", Tenant: changed.Tenant,
-		ID: IDOf("desk", changed.Tenant, "x.md#x"), Properties: maps.Clone(changed.Properties)}
+		ID: idOf("desk", changed.Tenant, "x.md#x"), Properties: maps.Clone(changed.Properties)}
 	compare(Comparison{Objects: 3, Missing: 2, Extra: 1})
 	delete(objects, "MemoryItem x") // the tombstone has the key of its collection, tenant and id
 	p.want("repaired", want...)

@@ -120,7 +120,7 @@ func (r *Reader) Get(ctx context.Context, view memory.View, id string) (*memory.
 	tenants := r.partitionsOf(view)
 	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
 		for _, c := range Collections {
-			o, err := r.Store.Get(limited, c.Name, tenant, IDOf(host, tenant, memoryID))
+			o, err := r.Store.Get(limited, c.Name, tenant, idOf(host, tenant, memoryID))
 			if errors.Is(err, ErrNotFound) {
 				continue
 			}

@@ -24,14 +24,14 @@ func TestPrivateHeading(t *testing.T) {
 			"<private>\n# CANARY\n</private>\n\n- lawyer <!-- visibility=public_ok -->\n- notary\n",
 			"# Top\n\n- lawyer <private>CANARY</private> on Tuesday\n",
 		} {
-			for _, o := range r.Apply(parse("notes/a.md", front+text)).Objects {
+			for _, o := range r.apply(parse("notes/a.md", front+text)).Objects {
 				if strings.Contains(strings.ToLower(fmt.Sprint(o.Properties)), "canary") {
 					t.Errorf("%q is published: %v", text, o.Properties)
 				}
 			}
 		}
 	}
-	if p := r.Apply(parse("notes/a.md", "# <private>CANARY</private>\n\n- hidden\n\n# Other\n\n- shown\n")); len(p.Objects) != 1 ||
+	if p := r.apply(parse("notes/a.md", "# <private>CANARY</private>\n\n- hidden\n\n# Other\n\n- shown\n")); len(p.Objects) != 1 ||
 		p.Owners[0].Visibility != memory.PrivateOnly {
 		t.Errorf("objects beside a private heading: %v", p.Objects)
 	}
@@ -64,7 +64,7 @@ func TestPublishedAuthor(t *testing.T) {
 // other.
 func TestLargeEntry(t *testing.T) {
 	p := newTest(t, tree{"a.md": note("one <!-- id=one -->"), "z.md": note("last <!-- id=z -->"),
-		"large.md": "---\nvisibility: public_ok\n---\n```\n" + strings.Repeat("<td>x</td>\n", MaxObject/20) + "```\n"})
+		"large.md": "---\nvisibility: public_ok\n---\n```\n" + strings.Repeat("<td>x</td>\n", maxObject/20) + "```\n"})
 	p.MaxSpool = 256 << 20
 	p.step()
 	if s := p.Status(); len(p.store.contents()) != 2 || s.Spooled > 0 || s.Problem != "" {

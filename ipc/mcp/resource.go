@@ -20,8 +20,8 @@ const (
 	markdown       = "text/markdown"
 )
 
-// ResourceTemplate is the template of the URIs of files.
-const ResourceTemplate = resourcePrefix + "{+path}"
+// resourceTemplate is the template of the URIs of files.
+const resourceTemplate = resourcePrefix + "{+path}"
 
 // ResourceURI returns the URI of the file at a path of memory.
 func ResourceURI(path string) string {

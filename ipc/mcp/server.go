@@ -50,7 +50,7 @@ func (s *server) buildServer() {
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
-		MIMEType: markdown, URITemplate: ResourceTemplate,
+		MIMEType: markdown, URITemplate: resourceTemplate,
 	}, s.readResource)
 	s.AddReceivingMiddleware(s.wrapMethods)
 }

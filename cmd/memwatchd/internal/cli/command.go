@@ -157,12 +157,12 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "search":
 		addFind(c, op, req, g)
 		for _, name := range []string{"files", "vimgrep", "quiet"} {
-			RejectTogether(c, "explain", name)
+			rejectTogether(c, "explain", name)
 		}
 	case "journal":
 		c.Flags().BoolVar(&g.oneline, "oneline", false, "show one line for each change")
 		for _, name := range []string{"json", "files", "format"} {
-			RejectTogether(c, "oneline", name)
+			rejectTogether(c, "oneline", name)
 		}
 	}
 	addOutputFlags(c, form.Words, &g.output)

@@ -23,7 +23,7 @@ import (
 func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	yes := c.Flags().Bool("yes", false, fmt.Sprintf("remove all listed text without confirmation, if memwatchd wrote "+
 		"all of it and there are at most %d entries", maxUnchosen))
-	RejectTogether(c, "yes", "token")
+	rejectTogether(c, "yes", "token")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("ids") || cmd.Flags().Changed("token") {
 			return runOperation(cmd, op, req, g)

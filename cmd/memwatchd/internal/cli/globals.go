@@ -62,9 +62,9 @@ func RejectGlobals(parent *cobra.Command) {
 	}
 }
 
-// RejectTogether makes a command reject two of several flags, of which one has no effect
+// rejectTogether makes a command reject two of several flags, of which one has no effect
 // beside another. Boolean flags that are false are not set.
-func RejectTogether(cmd *cobra.Command, flags ...string) {
+func rejectTogether(cmd *cobra.Command, flags ...string) {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		set := slices.DeleteFunc(slices.Clone(flags), func(name string) bool {

@@ -43,7 +43,7 @@ func addOutputFlags(c *cobra.Command, words string, o *output) {
 	case "stats", "tags":
 		f.StringVar(&o.format, "format", "", "print the answer with this Go template, such as\n"+
 			"'{{range .hits}}{{file .path}}{{end}}'; its fields are those of --json")
-		RejectTogether(c, "json", "files", "vimgrep", "quiet", "format")
+		rejectTogether(c, "json", "files", "vimgrep", "quiet", "format")
 	}
 }
 

@@ -24,7 +24,7 @@ var errNotWritten = errors.New("nothing was changed; to make these changes, add 
 // once with --write.
 func addPlanSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	write := c.Flags().Bool("write", false, "make the changes without showing them first")
-	RejectTogether(c, "write", "dry-run")
+	rejectTogether(c, "write", "dry-run")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {

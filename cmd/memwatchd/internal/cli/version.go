@@ -30,6 +30,6 @@ func newVersion(g *Globals) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&licenses, "licenses", false, "print the licenses of the libraries in this program")
-	RejectTogether(c, "licenses", "json")
+	rejectTogether(c, "licenses", "json")
 	return AcceptGlobals(c, []string{"json"})
 }

@@ -36,7 +36,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 		t.Errorf("config.example.yaml is not what the keys say; run go test ./cmd/memwatchd -update (-want +got):\n%s", diff)
 	}
 	var read Config
-	testkit.Must(t, read.ReadYAML(path, got))
+	testkit.Must(t, read.readYAML(path, got))
 	if diff := keyDiff(Default(), &read); diff != "" {
 		t.Errorf("reading the example does not give the defaults (-want +got):\n%s", diff)
 	}
@@ -48,10 +48,10 @@ func TestFormatYAMLLists(t *testing.T) {
 	const text = "memory:\n  roots: [{name: vault, path: /v}]\nprojects: [{dir: /p, name: shop}]\n" +
 		"compactor:\n  limits: [{path: MEMORY.md}]\nipc:\n  server_uids: [1, 2]\n  listeners: [{path: /s}]\n"
 	want := Default()
-	testkit.Must(t, want.ReadYAML("want", []byte(text)))
+	testkit.Must(t, want.readYAML("want", []byte(text)))
 	printed := FormatYAML(want, "")
 	got := Default()
-	if err := got.ReadYAML("printed", []byte(printed)); err != nil {
+	if err := got.readYAML("printed", []byte(printed)); err != nil {
 		t.Fatalf("%v in\n%s", err, printed)
 	}
 	if diff := keyDiff(want, got); diff != "" {

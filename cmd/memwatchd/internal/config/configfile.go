@@ -46,7 +46,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	switch {
 	case err == nil:
 		c.File = path
-		if err := c.ReadYAML(path, text); err != nil {
+		if err := c.readYAML(path, text); err != nil {
 			return nil, err
 		}
 		_ = eachPath(reflect.ValueOf(c).Elem(), func(p string) (string, error) { // no error

@@ -79,9 +79,9 @@ func (c *Config) setDefaults(v reflect.Value) {
 	}
 }
 
-// ReadYAML sets the keys in the text of a file. For an unknown key, the error
+// readYAML sets the keys in the text of a file. For an unknown key, the error
 // contains the key, its line and the nearest existing key.
-func (c *Config) ReadYAML(path string, text []byte) error {
+func (c *Config) readYAML(path string, text []byte) error {
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {

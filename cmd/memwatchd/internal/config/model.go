@@ -45,11 +45,11 @@ func finishURL(key string, value *string, example, keyFile string) (*url.URL, er
 }
 
 // IsExposed reports whether requests to a URL leave this machine without encryption.
-func IsExposed(u *url.URL) bool { return u.Scheme == "http" && !IsLoopback(u.Hostname()) }
+func IsExposed(u *url.URL) bool { return u.Scheme == "http" && !isLoopback(u.Hostname()) }
 
-// IsLoopback reports whether a host is this machine. It decides by the name or
+// isLoopback reports whether a host is this machine. It decides by the name or
 // address alone, without a lookup.
-func IsLoopback(host string) bool {
+func isLoopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback()
 	}

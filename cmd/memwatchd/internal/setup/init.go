@@ -182,7 +182,7 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 func starterConfig(c *config.Config, found *recognized, public bool) string {
 	zone := c.Memory.Timezone
 	if zone == "Local" {
-		zone = MachineZone()
+		zone = machineZone()
 	}
 	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration "+
 		"in effect.\n"+
@@ -214,9 +214,9 @@ func checkEncoding(c *config.Config) error {
 	return nil
 }
 
-// MachineZone returns the IANA name of the local time zone, or "Local" if it
+// machineZone returns the IANA name of the local time zone, or "Local" if it
 // cannot be determined.
-func MachineZone() string {
+func machineZone() string {
 	candidates := []string{"/etc/localtime"}
 	if zone, ok := os.LookupEnv("TZ"); ok {
 		candidates = slices.Insert(candidates, 0, cmp.Or(strings.TrimPrefix(zone, ":"), "UTC"))

@@ -23,7 +23,7 @@ func TestMachineZone(t *testing.T) {
 		"": "UTC", ":": "UTC", "UTC": "UTC",
 	} {
 		t.Setenv("TZ", zone)
-		if got := MachineZone(); got != want {
+		if got := machineZone(); got != want {
 			t.Errorf("TZ=%s: got %s, want %s", zone, got, want)
 		}
 	}
