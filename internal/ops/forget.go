@@ -188,9 +188,10 @@ func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
 // earlierVersion is the kind of an occurrence that is in no file any more.
 const earlierVersion = "version"
 
-// findEarlier returns, for the owner, the newest earlier version of each file with a text in
-// lines that cannot be removed from files. Versions of a file from which text can be removed
-// lose it as well. The removal reports unreadable versions.
+// findEarlier returns, for the owner, an occurrence for each file of which an earlier version
+// contains a text in lines that the file lacks: the newest such version. It omits files from
+// which text can be removed, because that changes their versions, too. The removal reports
+// unreadable versions.
 func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) []occurrence {
 	if !c.FullAccess || m.Writer == nil {
 		return nil
