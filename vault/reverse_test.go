@@ -67,6 +67,8 @@ func TestReverseKeepsScaffold(t *testing.T) {
 		"\n### Part\n\nb\n":               front + "## Notes\n\n\n### Part\n\nb\n",
 		"\n# Tomorrow\n\n## Notes\n- b\n": "---\ntags: a\n# b\n---\n\n# Tomorrow\n\n## Notes\n- b\n",
 		"\n## Empty\n":                    front + "## Empty\n",
+		"\n#todo b\n":                     front + "## Notes\n\n\n#todo b\n",
+		"\n```\n# Day\n# b\n```\n":        front + "## Notes\n\n\n```\n# Day\n# b\n```\n",
 	} {
 		after := front + "## Notes\n\n- first\n"
 		if got, err := reverseText([]byte(after+added), nil, []byte(after)); err != nil || string(got) != want {

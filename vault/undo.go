@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -389,20 +390,44 @@ func reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error)
 // withoutUnused returns a text without the headings of a scaffold that have no text below
 // them, and without the blank lines after these.
 func withoutUnused(text, scaffold []byte) []byte {
-	lines, made := diff.SplitLines(text), diff.SplitLines(scaffold)
-	level := func(line string) int { return len(line) - len(strings.TrimLeft(line, "#")) }
-	next := len(lines) // line after i that is not blank
+	lines, made, levels := diff.SplitLines(text), diff.SplitLines(scaffold), headingLevels(text)
+	level, next := 7, len(lines) // of the line after i that is not blank
 	for i := len(lines) - 1; i >= frontLines(text); i-- {
-		switch own := level(lines[i]); {
+		own, heading := levels[i]
+		switch {
 		case strings.TrimSpace(lines[i]) == "":
 			continue
-		case own > 0 && slices.Contains(made, lines[i]) &&
-			(next == len(lines) || 0 < level(lines[next]) && level(lines[next]) <= own):
+		case heading && slices.Contains(made, lines[i]) && (next == len(lines) || level <= own):
 			lines = slices.Delete(lines, i, next)
+			next = i
+			continue
+		case !heading:
+			own = 7
 		}
-		next = i
+		level, next = own, i
 	}
 	return []byte(strings.Join(lines, ""))
+}
+
+// headingLevels returns the levels of the headings of a text that begin with "#", by line
+// from 0.
+func headingLevels(text []byte) map[int]int {
+	levels, lines := map[int]int{}, diff.SplitLines(text)
+	add := func(line int) {
+		if line <= len(lines) && strings.HasPrefix(lines[line-1], "#") {
+			levels[line-1] = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], "#"))
+		}
+	}
+	doc := new(memory.Layout).Parse("", text, memory.Meta{})
+	for _, h := range doc.Headings {
+		add(h.Line)
+	}
+	for _, e := range doc.Entries {
+		if e.Block == memory.EmptyHeading {
+			add(e.Line)
+		}
+	}
+	return levels
 }
 
 // frontLines returns the number of lines of the frontmatter.
@@ -420,10 +445,10 @@ func frontLines(text []byte) int {
 
 // scaffold returns the frontmatter, the headings and the blank lines of a file.
 func scaffold(text []byte) []byte {
-	front := frontLines(text)
+	front, levels := frontLines(text), headingLevels(text)
 	var b []byte
 	for i, line := range diff.SplitLines(text) {
-		if i < front || strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+		if i < front || levels[i] > 0 || strings.TrimSpace(line) == "" {
 			b = append(b, line...)
 		}
 	}
