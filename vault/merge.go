@@ -117,12 +117,14 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep) (Wr
 // versions that cannot be merged by entries are an error.
 func (c *CopyMerge) Result(keep *memory.Keep) ([]byte, error) {
 	switch {
+	case c.Whole && keep != nil && *keep == memory.KeepOurs:
+		return c.File.Data, nil
+	case c.Whole && keep != nil && *keep == memory.KeepTheirs:
+		return c.Copy.Data, nil
+	case c.Whole:
+		return nil, memory.ErrWhole
 	case keep == nil:
 		return c.Text(memory.KeepOurs)
-	case c.Whole && *keep == memory.KeepOurs:
-		return c.File.Data, nil
-	case c.Whole && *keep == memory.KeepTheirs:
-		return c.Copy.Data, nil
 	}
 	return c.Text(*keep)
 }
