@@ -272,8 +272,8 @@ func (r *Request) checkEffect(p *Param) error {
 	case unset && r.isChanged(other):
 		return Errorf(Invalid, "%s: no effect with `%s`", p.Name, name).WithHint("omit `%s` or `%s`", name, p.Name)
 	case !unset && !r.isChanged(other):
-		return Errorf(Invalid, "%s: no effect without `%s`", p.Name, name).WithHint("set `%s`, or omit `%s`", name,
-			p.Name)
+		return Errorf(Invalid, "%s: no effect without `%s`", p.Name, name).
+			WithHint("set `%s`, or omit `%s`", name, p.Name)
 	}
 	return nil
 }

@@ -132,8 +132,7 @@ func (m writeOps) permit(c Call, op *api.Operation) error {
 				"for commands, omit --subject and --context")
 	case m.inbox(c) != "":
 		return api.Errorf(api.Forbidden, "%s is not for listeners with a fixed scope, which write below %s only",
-			op.Name,
-			m.inbox(c))
+			op.Name, m.inbox(c))
 	default:
 		return api.Errorf(api.Forbidden, "changing existing text requires a private context")
 	}

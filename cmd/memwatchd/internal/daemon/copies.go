@@ -70,9 +70,8 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 			before = append(before, p.layout.ParseCopy(path, now.Data, memory.Meta{Unstable: now.Unstable}, original))
 		}
 	}
-	return p.layout.ParseCopy(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable},
-		original,
-		before...)
+	meta := memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable}
+	return p.layout.ParseCopy(file.Path, file.Data, meta, original, before...)
 }
 
 // byFile returns the paths of the copies of each file, sorted.

@@ -51,14 +51,18 @@ func (c *fileChange) writeFile() error {
 
 // printChange adds a line for people. announced is for a change that is about to be made.
 func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove, announced bool) {
-	text := api.TextIf(remove, "removed from") + api.TextIf(!remove, "added to")
+	done, nothing := "added to", " has memwatchd in"
+	if remove {
+		done, nothing = "removed from", " has no entry of memwatchd in"
+	}
+	text := done
 	switch {
 	case !c.isNeeded() && announced:
 		return
 	case announced:
-		text = "would be " + text
+		text = "would be " + done
 	case !c.isNeeded():
-		text = c.title + api.TextIf(remove, " has no entry of memwatchd in") + api.TextIf(!remove, " has memwatchd in")
+		text = c.title + nothing
 	case !c.Written:
 		from := c.File
 		if c.settings.info == nil {
