@@ -341,7 +341,9 @@ func (g *testMemory) Scope(subject string, context memory.Context) memory.Scope 
 }
 
 func (g *testMemory) View(s memory.Scope) (memory.View, error) {
+	g.mu.RLock()
 	docs := g.docs
+	g.mu.RUnlock()
 	if !g.isInitial {
 		docs = g.current()
 	}
