@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type scriptTest struct {
 	w    *Writer
 	ids  map[string]string // of changes, by name
 	busy bool              // each exchange fails, as if other programs saved the file again and again
+	mu   sync.Mutex        // guards on
 	on   []hook
 	open map[string]*os.File // by other programs
 	out  strings.Builder
@@ -38,13 +40,19 @@ type hook struct{ when, call, command string }
 // fault executes the hooks of a system call.
 func (s *scriptTest) fault(call string, do func() error) error {
 	run := func(when string) {
+		var due []hook
+		s.mu.Lock() // changes can be made at once
 		s.on = slices.DeleteFunc(s.on, func(h hook) bool {
-			if h.when != when || h.call != call {
-				return false
+			is := h.when == when && h.call == call
+			if is {
+				due = append(due, h)
 			}
-			s.do(h.command)
-			return true
+			return is
 		})
+		s.mu.Unlock()
+		for _, h := range due {
+			s.do(h.command)
+		}
 	}
 	run("before")
 	if call == "exchange" && s.busy {
@@ -105,7 +113,9 @@ func (s *scriptTest) do(line string) {
 		replaceFile(s.T, s.w.Vault, args[1], args[2])
 	case "before", "after":
 		call, rest, _ := strings.Cut(line, ": ")
+		s.mu.Lock()
 		s.on = append(s.on, hook{args[0], strings.TrimPrefix(call, args[0]+" "), rest})
+		s.mu.Unlock()
 	case "leases":
 		s.w.Vault.noLeases = args[1] == "off"
 	case "open":

@@ -55,7 +55,10 @@ func testDebouncer(t *testing.T, test func(b *debouncerTest)) (log []string) {
 					paths = fmt.Sprintf("%d paths", len(batch.paths))
 				}
 				b.logf("%v %s", batch.reason, paths)
-				time.Sleep(b.slow)
+				b.mu.Lock()
+				slow := b.slow
+				b.mu.Unlock()
+				time.Sleep(slow)
 				b.mu.Lock()
 				defer b.mu.Unlock()
 				if b.err != nil {
@@ -201,10 +204,11 @@ func TestDebounceAmongOthers(t *testing.T) {
 	var want []string
 	got := testDebouncer(t, func(b *debouncerTest) {
 		for n := range 200 { // 100 a second
-			b.slow = 0
+			slow := "slow 0s"
 			if b.now() < 50*ms {
-				b.slow = 300 * ms
+				slow = "slow 300ms"
 			}
+			b.do(slow)
 			path := fmt.Sprintf("x%03d", n)
 			b.sendHints(Event, path)
 			if n >= 40 {
