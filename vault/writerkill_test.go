@@ -17,10 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
-	"golang.org/x/sys/unix"
 )
 
 // writeUntilKilled is the main function of a process that changes files until

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/tailscale/hujson"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // seeds adds the files of the archives to the corpus.

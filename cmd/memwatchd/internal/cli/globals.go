@@ -12,13 +12,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Groups of global flags, for [AcceptGlobals].
