@@ -24,7 +24,7 @@ import (
 //     version removed and the other one ticked, or changed under the same id.
 //   - Generated values of the frontmatter are computed again.
 //   - Lines that no version changed keep their bytes.
-//   - No entry gets more readers than in a version with its text.
+//   - No entry gets more readers than in a version that changed its text or readers.
 type VersionMerge struct {
 	// Conflicts lists the pieces that both versions changed differently.
 	Conflicts []VersionConflict
@@ -565,8 +565,7 @@ func (n *merged) gap(above *merged, newline string) string {
 }
 
 // check reports whether a text parses to the intended pieces, each below the same heading
-// as in a version, apart from headings that the other one added, and without readers that
-// it lacks in a version with the same text.
+// as in a version, apart from headings that the other one added, and without new readers.
 func (m *VersionMerge) check(out []byte, list []*merged) bool {
 	next := m.layout.splitVersion(m.path, out)
 	if next.doc.Unsound ||
@@ -574,7 +573,7 @@ func (m *VersionMerge) check(out []byte, list []*merged) bool {
 		return false
 	}
 	for i, p := range next.pieces {
-		inSection, to := false, next.readers(p)
+		inSection := false
 		for _, version := range []int{ourVersion, theirVersion} {
 			was := list[i].in[version]
 			if was == nil {
@@ -585,16 +584,36 @@ func (m *VersionMerge) check(out []byte, list []*merged) bool {
 				heading = list[up.index].in[version]
 			}
 			inSection = inSection || heading == was.parent
-			from := m.versions[version].readers(was)
-			if was.open == p.open && from != to && !narrowsReaders(from, to) {
-				return false
-			}
 		}
-		if !inSection {
+		if !inSection || m.widens(list[i], p, next.readers(p)) {
 			return false
 		}
 	}
 	return true
+}
+
+// widens reports whether a piece of the merged text has a reader that it lacks in a
+// version that changed its text or its readers, or else in the base. So a version that
+// publishes an entry decides alone, if the other one left the entry as it was.
+func (m *VersionMerge) widens(n *merged, p *piece, to Partition) bool {
+	readers := func(version int) Partition { return m.versions[version].readers(n.in[version]) }
+	wider := func(version int) bool {
+		from := readers(version)
+		return from != to && !narrowsReaders(from, to)
+	}
+	base, decided := n.in[baseVersion], false
+	for _, version := range []int{ourVersion, theirVersion} {
+		was := n.in[version]
+		if was == nil || was.open != p.open ||
+			base != nil && base.open == was.open && readers(baseVersion) == readers(version) {
+			continue
+		}
+		decided = true
+		if wider(version) {
+			return true
+		}
+	}
+	return !decided && base != nil && wider(baseVersion)
 }
 
 // readers returns the readers of a piece. Pieces that are not entries have those of the
