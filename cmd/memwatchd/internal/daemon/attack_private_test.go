@@ -405,10 +405,11 @@ func TestExcerptTime(t *testing.T) {
 		t.Helper()
 		now := time.Now().Truncate(time.Minute)
 		for _, p := range []probe{
-			{"recent", object{"hours": 48}}, {"recent", object{"hours": 1, "as_of": now}}, {"files", object{}}, {"export", object{"entries": true}},
+			{"recent", object{"hours": 48, "as_of": now}}, {"recent", object{"hours": 1, "as_of": now}},
+			{"files", object{}}, {"export", object{"entries": true}},
 			{"search", object{"query": "tea", "explain": true, "as_of": now}},
-			{"search", object{"query": "tea", "since": now.Add(-30 * time.Minute)}},
-			{"search", object{"query": "tea", "until": now.Add(-30 * time.Minute)}},
+			{"search", object{"query": "tea", "since": now.Add(-30 * time.Minute), "as_of": now}},
+			{"search", object{"query": "tea", "until": now.Add(-30 * time.Minute), "as_of": now}},
 			{"context", object{"format": "relevant", "query": "tea"}}, {"context", object{"format": "boot"}},
 		} {
 			p.request["subject"], p.request["context"] = rootOwner, "public"
