@@ -82,7 +82,7 @@ test: ## run all tests that need no special machine
 	$(MAKE) -j 2 test-long test-e2e
 
 test-long:
-	$(IN_MEMORY) $(RUN) -run '^($(LONG))$$' $(sort $(dir $(SHORT)))
+	$(IN_MEMORY) $(RUN) -count=1 -run '^($(LONG))$$' $(sort $(dir $(SHORT)))
 	$(RUN) $(filter-out $(E2E) $(RACY),$(TESTED))
 	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
 
@@ -92,7 +92,8 @@ test-e2e:
 test-release: ## test the release, which compiles the program without caches
 	cd tools/release && $(TEST) ./...
 
-# LONG write many files: in memory, if it has room for them.
+# LONG write many files: in memory, if it has room for them. They open files so often
+# that the go command would take minutes to look whether their results can be cached.
 IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
 	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
 
