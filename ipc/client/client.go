@@ -105,7 +105,7 @@ func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, err
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%s: incomplete answer: %w", req.Operation().Name, cmp.Or(context.Cause(ctx), err))
+		return nil, fmt.Errorf("%s: incomplete answer: %w", req.Operation().Name, err)
 	}
 	return body, nil
 }
@@ -157,13 +157,27 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 		}
 	}
 	socket := cmp.Or(c.Socket, DefaultSocket(""))
-	res, err := c.roundTrip(r, socket)
+	transport := &http.Transport{
+		DisableKeepAlives: true, // one connection per request: cheap, and none is left open
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
+			if err != nil {
+				return nil, err
+			}
+			if err := c.checkServer(conn); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		},
+	}
+	res, err := transport.RoundTrip(r)
 	if isAbsent(err) && c.Start != nil {
 		if err := c.Start(ctx); err != nil {
 			return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, socket, err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		res, err = c.roundTrip(r, socket)
+		res, err = transport.RoundTrip(r)
 	}
 	switch {
 	case isAbsent(err):
@@ -185,43 +199,6 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 		return nil, fmt.Errorf("%s: unexpected status: %s", req.Operation().Name, res.Status)
 	}
 	return nil, failure.Error
-}
-
-// roundTrip sends a request over a connection of its own, which the body of the response
-// closes. A transport would need five goroutines for that.
-func (c *Client) roundTrip(r *http.Request, socket string) (*http.Response, error) {
-	ctx := r.Context()
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return nil, err
-	}
-	body := &connBody{conn: conn, stop: context.AfterFunc(ctx, func() { conn.Close() })}
-	err = c.checkServer(conn)
-	if err == nil {
-		r.Close = true
-		failed := r.Write(conn)
-		var res *http.Response
-		res, err = http.ReadResponse(bufio.NewReader(conn), r) // a daemon may refuse a request before its end
-		if err == nil {
-			body.ReadCloser, res.Body = res.Body, body
-			return res, nil
-		}
-		err = cmp.Or(context.Cause(ctx), failed, err)
-	}
-	body.Close()
-	return nil, err
-}
-
-// A connBody is the body of a response that is the only one of its connection.
-type connBody struct {
-	io.ReadCloser
-	conn net.Conn
-	stop func() bool
-}
-
-func (b *connBody) Close() error {
-	b.stop()
-	return b.conn.Close()
 }
 
 // isAbsent reports whether an error of connecting means that nobody listens.
