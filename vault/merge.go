@@ -141,7 +141,12 @@ func (m *Merger) write(ctx context.Context, c *CopyMerge, keep *memory.Keep, how
 		return written, err
 	}
 	how.Path, how.Group, how.Reason = c.Copy.Path, written.ID, "merged into "+c.File.Path
-	how.Edit = c.Copy.replace(nil, ErrRemove)
+	how.Edit = func(old *File) ([]byte, error) {
+		if old == nil {
+			return nil, nil // another program removed the copy
+		}
+		return c.Copy.replace(nil, ErrRemove)(old)
+	}
 	removed, err := m.Writer.Write(ctx, how)
 	written.ID = cmp.Or(written.ID, removed.ID)
 	return written, err
