@@ -3,8 +3,8 @@ package watcher
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
@@ -41,11 +41,6 @@ func (w *Watcher) forwardEvents(ctx context.Context) {
 		case out <- buf.hints:
 			buf.hints = nil
 		case <-ctx.Done():
-			for _, m := range buf.hints {
-				if m.barrier != nil {
-					m.barrier.done(errStopped)
-				}
-			}
 			return
 		}
 	}
@@ -60,24 +55,24 @@ type hintBuffer struct {
 // handleEvent records one event. The kind of event matters little: a path that was
 // renamed may still exist.
 func (w *Watcher) handleEvent(ctx context.Context, buf *hintBuffer, ev fsnotify.Event) {
-	if name, ok := w.cookieName(ev.Name); ok {
-		switch {
-		case name == "" && (ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename)):
+	path, ok := w.watches.relPath(ev.Name)
+	switch {
+	case ev.Name == w.CookieDir:
+		if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
 			w.watches.disableCookies()
-			w.syncs.completeAllCookies()
-		case name != "" && ev.Has(fsnotify.Create):
-			// The failures goroutine must first process any overflow that
-			// preceded this event.
+			w.cookie.complete("")
+		}
+		return
+	case filepath.Dir(ev.Name) == w.CookieDir:
+		if ev.Has(fsnotify.Create) {
+			// readErrors must first process any overflow that preceded this event.
 			select {
 			case w.errorsRead <- struct{}{}:
 			case <-ctx.Done():
 			}
-			w.syncs.completeCookie(name)
+			w.cookie.complete(ev.Name)
 		}
 		return
-	}
-	path, ok := w.watches.relPath(ev.Name)
-	switch {
 	case !ok:
 		return
 	case path == "":
@@ -163,17 +158,7 @@ func (w *Watcher) handleError(err error) {
 	w.scans.requestScan(false)
 	// The lost events may include those of cookies. The callers that wait for a
 	// cookie then wait for the scan.
-	w.syncs.completeAllCookies()
-}
-
-// cookieName returns the name of an event inside the cookie directory, or ""
-// for the directory itself, and reports whether the event belongs there.
-func (w *Watcher) cookieName(name string) (string, bool) {
-	rest, ok := strings.CutPrefix(name, w.CookieDir)
-	if !ok || w.CookieDir == "" || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return strings.TrimPrefix(rest, "/"), true
+	w.cookie.complete("")
 }
 
 // addMoved records that a directory moved or changed identity, so that hintMoved rechecks the files known in it.

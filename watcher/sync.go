@@ -22,25 +22,6 @@ const (
 // errStopped is the error of a Sync after the watcher has stopped.
 var errStopped = errors.New("watcher has stopped")
 
-// syncs holds the pending calls of Sync. Calls that arrive while a cookie is
-// pending share the next cookie.
-type syncs struct {
-	wake chan struct{}
-
-	mu          sync.Mutex
-	next        *syncRound // not started
-	stopped     bool
-	cookies     map[string]chan struct{} // pending cookies, by name
-	cookieCount int
-}
-
-// A syncRound is one or more calls of Sync that began before the round's cookie was
-// created.
-type syncRound struct {
-	done chan struct{}
-	err  error // valid when done is closed
-}
-
 // Sync blocks until the sink has received every change that was complete before
 // the call. It skips the debounce of paths. It waits for a missing file until
 // the file counts as gone, and for up to 50 ms until a changed file that is
@@ -53,78 +34,58 @@ type syncRound struct {
 // Run.
 func (w *Watcher) Sync(ctx context.Context) error {
 	w.init()
-	r := w.syncs.joinNext()
-	select {
-	case <-r.done:
-		if r.err != nil {
-			return fmt.Errorf("sync: %w", r.err)
+	call, result := w.syncs, make(chan error, 1)
+	for {
+		var err error
+		select {
+		case call <- result:
+			call = nil // the next case is the result
+			continue
+		case err = <-result:
+		case <-w.stopped:
+			err = errStopped
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("sync: %w", err)
 		}
 		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("sync: %w", ctx.Err())
 	}
 }
 
-func (s *syncs) joinNext() *syncRound {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next == nil {
-		s.next = &syncRound{done: make(chan struct{})}
-		if s.stopped {
-			s.next.end(errStopped)
-		}
-		notify(s.wake)
-	}
-	return s.next
-}
-
-// takeNext starts the next round and returns it, or returns nil if there is none.
-func (s *syncs) takeNext() *syncRound {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.next
-	s.next = nil
-	return r
-}
-
-// stopAll ends the next round and all later ones with errStopped.
-func (s *syncs) stopAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next != nil && !s.stopped {
-		s.next.end(errStopped)
-	}
-	s.stopped = true
-}
-
-func (r *syncRound) end(err error) {
-	r.err = err
-	close(r.done)
-}
-
-// runSyncs runs the rounds one after the other, each until its barrier is sent.
+// runSyncs answers calls of Sync in rounds, one after the other, each until its barrier is
+// sent. Calls that arrive during a round share the next one.
 func (w *Watcher) runSyncs(ctx context.Context) {
 	w.removeCookies()
 	defer w.removeCookies()
 	for {
+		var calls []chan<- error
 		select {
-		case <-w.syncs.wake:
+		case call := <-w.syncs:
+			calls = append(calls, call)
 		case <-ctx.Done():
 			return
 		}
-		r := w.syncs.takeNext()
-		if r == nil {
-			continue
+		for waiting := true; waiting; {
+			select {
+			case call := <-w.syncs:
+				calls = append(calls, call)
+			default:
+				waiting = false
+			}
 		}
-		if err := w.catchUp(ctx); err != nil {
-			r.end(errStopped)
+		if w.catchUp(ctx) != nil {
 			return
 		}
-		b := &barrier{done: r.end}
+		done := func(err error) {
+			for _, call := range calls {
+				call <- err
+			}
+		}
 		select {
-		case w.inject <- []hint{{barrier: b}}:
+		case w.inject <- []hint{{barrier: &barrier{done: done}}}:
 		case <-ctx.Done():
-			r.end(errStopped)
 			return
 		}
 	}
@@ -153,16 +114,28 @@ func (w *Watcher) catchUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// waitCookie gives the entry in the cookie directory a new name and waits for its event.
-// All earlier events have arrived by then. It reports whether the event arrived.
+// A cookie is the entry in the cookie directory whose event runSyncs waits for.
+type cookie struct {
+	mu      sync.Mutex
+	count   int           // of its names so far
+	path    string        // its present name
+	arrived chan struct{} // closed when the event of path arrives; nil if it is not awaited
+}
+
+// waitCookie gives the cookie a new name and waits for its event. All earlier events have
+// arrived by then. It reports whether the event arrived.
 func (w *Watcher) waitCookie(ctx context.Context) bool {
-	name, arrived := w.syncs.newCookie()
-	defer w.syncs.completeCookie(name)
-	last := w.cookie
-	w.cookie = filepath.Join(w.CookieDir, name)
+	arrived := make(chan struct{})
+	c := &w.cookie
+	c.mu.Lock()
+	c.count++
+	last := c.path
+	next := filepath.Join(w.CookieDir, fmt.Sprintf("%s%d-%d", cookiePrefix, os.Getpid(), c.count))
+	c.path, c.arrived = next, arrived
+	c.mu.Unlock()
 	// To rename an entry is faster than to create and remove one. A dangling symbolic
 	// link needs no content blocks, so it works on a full disk.
-	if os.Rename(last, w.cookie) != nil && os.Symlink("cookie", w.cookie) != nil {
+	if os.Rename(last, next) != nil && os.Symlink("cookie", next) != nil {
 		w.watches.disableCookies()
 		return false
 	}
@@ -176,35 +149,14 @@ func (w *Watcher) waitCookie(ctx context.Context) bool {
 	}
 }
 
-// newCookie returns the name of a new cookie and a channel that is closed when the
-// cookie's event arrives.
-func (s *syncs) newCookie() (string, chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cookieCount++
-	name := fmt.Sprintf("%s%d-%d", cookiePrefix, os.Getpid(), s.cookieCount)
-	arrived := make(chan struct{})
-	s.cookies[name] = arrived
-	return name, arrived
-}
-
-func (s *syncs) completeCookie(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c, ok := s.cookies[name]; ok {
-		close(c)
-		delete(s.cookies, name)
+// complete ends the wait for the cookie if it has a name, or any name if path is empty.
+func (c *cookie) complete(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.arrived != nil && (path == "" || path == c.path) {
+		close(c.arrived)
+		c.arrived = nil
 	}
-}
-
-// completeAllCookies completes all pending cookies, because their events may be lost.
-func (s *syncs) completeAllCookies() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.cookies {
-		close(c)
-	}
-	clear(s.cookies)
 }
 
 // removeCookies removes the cookies of this process, or those left by a killed one.

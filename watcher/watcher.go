@@ -119,12 +119,13 @@ type Watcher struct {
 	scans       scans
 	hold        hold
 	sinkFailure sinkFailure // used only by deliver
-	syncs       syncs
-	cookie      string // path of the last cookie; used only by runSyncs
+	cookie      cookie
 
-	hints      chan []hint   // to the debouncer
-	inject     chan []hint   // to the debouncer, after all events that have arrived
-	errorsRead chan struct{} // failures receives from it after handling the earlier notifier errors
+	hints      chan []hint       // to the debouncer
+	inject     chan []hint       // to the debouncer, after all events that have arrived
+	errorsRead chan struct{}     // failures receives from it after handling the earlier notifier errors
+	syncs      chan chan<- error // calls of Sync, which receive their results
+	stopped    chan struct{}     // closed when Run returns
 }
 
 // init sets the defaults. The first exported method called runs it once.
@@ -147,10 +148,9 @@ func (w *Watcher) init() {
 		w.debouncer.checkState, w.debouncer.deliver = w.checkState, w.deliverBatch
 		w.scans = scans{scanSignal: make(chan struct{}, 1), rootSignal: make(chan struct{}, 1),
 			finished: make(chan struct{}), state: RootStarting}
-		w.syncs = syncs{wake: make(chan struct{}, 1), cookies: make(map[string]chan struct{})}
-		w.hints = make(chan []hint)
-		w.inject = make(chan []hint)
-		w.errorsRead = make(chan struct{})
+		w.hints, w.inject = make(chan []hint), make(chan []hint)
+		w.syncs = make(chan chan<- error)
+		w.errorsRead, w.stopped = make(chan struct{}), make(chan struct{})
 	})
 }
 
@@ -170,7 +170,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	group.Go(func() { w.debouncer.run(ctx, w.hints) })
 	group.Wait()
 	w.watches.close()
-	w.syncs.stopAll()
+	close(w.stopped)
 	return ctx.Err()
 }
 
