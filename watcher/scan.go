@@ -29,23 +29,29 @@ type scans struct {
 	scanSignal chan struct{} // a scan was requested
 	rootSignal chan struct{} // the root may have changed
 
-	mu           sync.Mutex
-	requested    uint64 // number of scans requested
-	done         uint64 // the last request that a finished scan has satisfied
-	finished     chan struct{}
-	verify       bool
-	eventsLost   bool // events were lost and the scan for them has not begun
-	overflows    int
-	last         time.Time     // end of the last scan
-	dir          memory.FileID // the root at the last scan; zero if it was missing
-	state        string        // of the root
-	cause        string        // why the root is missing
-	failed       int           // consecutive scans that could not read everything
-	failedReads  uint64        // number of failed reads, including walks of a part
-	failedBefore uint64        // missed at the start of the current scan
-	unread       bool          // missed files have not been delivered since
-	oldRules     bool          // the last walk could not read the ignore file, which was being written
-	retry        *time.Timer   // timer of the scan after a failed one
+	mu          sync.Mutex
+	requested   uint64 // number of scans requested
+	done        uint64 // the last request that a finished scan has satisfied
+	finished    chan struct{}
+	verify      bool
+	eventsLost  bool // events were lost and the scan for them has not begun
+	overflows   int
+	last        time.Time     // end of the last scan
+	dir         memory.FileID // the root at the last scan; zero if it was missing
+	state       string        // of the root
+	cause       string        // why the root is missing
+	failed      int           // consecutive scans that could not read everything
+	failedReads uint64        // number of failed reads, including walks of a part
+	madeUp      uint64        // failedReads whose files a later scan has delivered
+	oldRules    bool          // the last walk could not read the ignore file, which was being written
+	retry       *time.Timer   // timer of the scan after a failed one
+}
+
+// A scanStart is the state at the start of a scan.
+type scanStart struct {
+	request     uint64 // the last request
+	verify      bool
+	failedReads uint64
 }
 
 // States of the root.
@@ -67,16 +73,10 @@ func (s *scans) requestScan(verify bool) {
 // scheduleScan schedules a full scan that Sync does not wait for, such as a periodic
 // one.
 func (s *scans) scheduleScan(verify bool) {
-	s.restoreVerify(verify)
-	notify(s.scanSignal)
-}
-
-// restoreVerify restores the verify flag after a failed scan, so that the next scan
-// verifies.
-func (s *scans) restoreVerify(verify bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.verify = s.verify || verify
+	s.mu.Unlock()
+	notify(s.scanSignal)
 }
 
 func (s *scans) requestRootCheck() { notify(s.rootSignal) }
@@ -92,27 +92,28 @@ func (s *scans) countOverflow() bool {
 	return first
 }
 
-// beginScan returns the number of the last request and whether to verify, and clears
-// the state that the next scan covers.
-func (s *scans) beginScan() (request uint64, verify bool) {
+// beginScan clears the state that the next scan covers.
+func (s *scans) beginScan() scanStart {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	request, verify = s.requested, s.verify
-	s.verify, s.eventsLost, s.failedBefore = false, false, s.failedReads
-	return request, verify
+	start := scanStart{s.requested, s.verify, s.failedReads}
+	s.verify, s.eventsLost = false, false
+	return start
 }
 
 // endScan records the end of a scan and reports whether the state of the root
-// changed.
-func (s *scans) endScan(request uint64, root memory.FileID, state, cause string) bool {
+// changed. If the root is missing, the next scan verifies in place of this one.
+func (s *scans) endScan(start scanStart, root memory.FileID, state, cause string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.state != state
 	s.dir, s.state, s.cause = root, state, cause
 	if state == RootWatched {
 		s.last = time.Now()
+	} else {
+		s.verify = s.verify || start.verify
 	}
-	s.done = max(s.done, request)
+	s.done = max(s.done, start.request)
 	close(s.finished)
 	s.finished = make(chan struct{})
 	return changed
@@ -123,7 +124,6 @@ func (s *scans) endScan(request uint64, root memory.FileID, state, cause string)
 func (s *scans) recordMissed() {
 	s.mu.Lock()
 	s.failedReads++
-	s.unread = true
 	scheduled := s.failed > 0
 	s.mu.Unlock()
 	if !scheduled {
@@ -135,31 +135,28 @@ func (s *scans) recordMissed() {
 // scan began, endWalk schedules another scan and returns nil. Otherwise it
 // returns the function to call after the scan's marks have been delivered, or
 // nil if none is needed.
-func (s *scans) endWalk(tree *memory.Tree) (delivered func(error)) {
+func (s *scans) endWalk(start scanStart, tree *memory.Tree) (delivered func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.oldRules = tree.OldRules
 	if tree.Failed {
 		s.failedReads++
-		s.unread = true
 	}
-	missed := s.failedReads
 	switch {
-	case missed != s.failedBefore:
+	case s.failedReads != start.failedReads:
 		s.retryLocked()
 		return nil
-	case !s.unread:
-		s.failed = 0
+	case s.failedReads == s.madeUp:
 		return nil
 	}
 	return func(err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err != nil || s.failedReads != missed {
+		if err != nil || s.failedReads != start.failedReads {
 			s.retryLocked()
 			return
 		}
-		s.failed, s.unread = 0, false
+		s.failed, s.madeUp = 0, s.failedReads
 	}
 }
 
@@ -284,7 +281,7 @@ func (w *Watcher) checkRoot() {
 
 // scanRoot compares the whole root with the files known to the sink.
 func (w *Watcher) scanRoot(ctx context.Context) {
-	request, verify := w.scans.beginScan()
+	start := w.scans.beginScan()
 	began := time.Now()
 	root, err := w.Disk.Root()
 	var tree *memory.Tree
@@ -300,14 +297,12 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 		return
 	case isFileLimit(err):
 		w.Logger.Warn("cannot scan the memory directory, retrying", "err", err)
-		w.scans.restoreVerify(verify)
-		time.AfterFunc(w.Poll, func() { notify(w.scans.scanSignal) })
+		time.AfterFunc(w.Poll, func() { w.scans.scheduleScan(start.verify) })
 		return
 	case err != nil:
 		// No file could be read, so all known files keep their state.
 		w.watches.removeAll()
-		w.scans.restoreVerify(verify)
-		if w.scans.endScan(request, memory.FileID{}, RootMissing, err.Error()) {
+		if w.scans.endScan(start, memory.FileID{}, RootMissing, err.Error()) {
 			w.Logger.Warn("memory directory is missing, waiting", "err", err)
 		}
 		return
@@ -324,17 +319,17 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 		return append(differ, gone...)
 	}
 	marks := []hint{{reason: Scan, expand: among}}
-	if verify {
+	if start.verify {
 		for _, f := range tree.Files {
 			marks = append(marks, hint{path: f.Path, reason: Verify})
 		}
 	}
-	if delivered := w.scans.endWalk(tree); delivered != nil {
+	if delivered := w.scans.endWalk(start, tree); delivered != nil {
 		marks = append(marks, hint{barrier: &barrier{done: delivered}})
 	}
 	w.sendHints(ctx, marks)
 	w.watches.endWalk()
-	if w.scans.endScan(request, root, RootWatched, "") {
+	if w.scans.endScan(start, root, RootWatched, "") {
 		w.Logger.Info("watching", "path", w.Dir, "files", len(tree.Files), "directories", w.watches.len())
 	}
 }

@@ -36,7 +36,8 @@ func (w *Watcher) Status() Status {
 		Held:        w.hold.len(),
 	}
 	w.scans.mu.Lock()
-	s.Root, s.Overflows, s.LastReconcile, s.Unread = w.scans.state, w.scans.overflows, w.scans.last, w.scans.unread
+	s.Root, s.Overflows, s.LastReconcile = w.scans.state, w.scans.overflows, w.scans.last
+	s.Unread = w.scans.failedReads != w.scans.madeUp
 	cause := w.scans.cause
 	w.scans.mu.Unlock()
 	if s.Root == RootMissing {
