@@ -1,7 +1,6 @@
 package watcher
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -91,6 +90,27 @@ type pendingPath struct {
 	tries        int   // number of failed deliveries since the last change
 	returned     int   // number of deliveries in a row after which the sink returned it
 	err          error // error of the last delivery, if it returned one
+}
+
+// A pathKind is the kind of a path that may be delivered. Each kind forms batches of its
+// own, the lowest first.
+type pathKind int
+
+const (
+	kindOverdue pathKind = iota
+	kindReady
+	kindGone
+	notReady
+)
+
+func (e *pendingPath) kind() pathKind {
+	switch {
+	case e.overdue:
+		return kindOverdue
+	case !e.missingSince.IsZero():
+		return kindGone
+	}
+	return kindReady
 }
 
 // run processes marks and deliveries until ctx is done.
@@ -239,33 +259,18 @@ func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 // while the one before was delivered.
 func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 	b := &batch{reason: Gone, started: s.seq}
-	var ready, late, gone []*pendingPath
-	for _, e := range s.duePaths(now) {
-		if !e.checked && !s.checkPath(now, e) {
-			continue // check has rescheduled it
+	kind := notReady
+	for _, e := range s.byPath {
+		if now.Before(e.due) || !e.checked && !s.checkPath(now, e) {
+			continue // checkPath has rescheduled it
 		}
-		switch {
-		case e.overdue:
-			late = append(late, e)
-		case !e.missingSince.IsZero():
-			gone = append(gone, e)
-		default:
-			ready = append(ready, e)
-		}
+		e.checked, e.due = true, now
+		kind = min(kind, e.kind())
 	}
-	// Overdue files form a batch of their own, and so do missing files.
-	first := late
-	for _, rest := range [][]*pendingPath{ready, gone} {
-		if len(first) == 0 {
-			first = rest
-			continue
+	for _, e := range s.byPath {
+		if e.checked && e.kind() == kind {
+			s.addToBatch(b, e)
 		}
-		for _, e := range rest {
-			e.checked, e.due = true, now
-		}
-	}
-	for _, e := range first {
-		s.addToBatch(b, e)
 	}
 	if len(b.paths) == 0 {
 		s.takeChunk(now, b, Scan, &s.scanned)
@@ -282,20 +287,6 @@ func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 		wait = min(wait, e.due.Sub(now))
 	}
 	return nil, wait
-}
-
-// duePaths returns the entries that are due now, ordered by due time, then by path.
-func (s *debouncer) duePaths(now time.Time) []*pendingPath {
-	var list []*pendingPath
-	for _, e := range s.byPath {
-		if !now.Before(e.due) {
-			list = append(list, e)
-		}
-	}
-	slices.SortFunc(list, func(a, b *pendingPath) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.path, b.path))
-	})
-	return list
 }
 
 // takeChunk moves paths from a queue to the batch. Paths that are not ready
@@ -330,14 +321,7 @@ func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
 	delete(s.byPath, e.path)
 	b.items = append(b.items, e)
 	b.paths = append(b.paths, e.path)
-	why := e.reason
-	switch {
-	case e.overdue:
-		why = Overdue
-	case !e.missingSince.IsZero():
-		why = Gone
-	}
-	b.reason = min(b.reason, why)
+	b.reason = min(b.reason, [...]Reason{Overdue, e.reason, Gone}[e.kind()])
 }
 
 func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
