@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +29,7 @@ func newStore(t *testing.T) *weaviatetest.Server {
 	return s
 }
 
-// sharing returns the configuration of a machine that shares everything public.
+// sharingAs returns the configuration of a machine that shares everything public.
 func sharingAs(host string, store *weaviatetest.Server, more ...func(*config.Config)) func(*config.Config, string) {
 	return func(c *config.Config, base string) {
 		c.Memory.Owner = "alice"
@@ -155,6 +159,48 @@ func TestShareOfDirectories(t *testing.T) {
 	waitUntil(t, "the former subject does not find the entry", func() bool { return !finds("acct:42") })
 	if finds("acct:7") {
 		t.Error("a subject finds the entry that it cannot read on the machine")
+	}
+}
+
+// TestForgetWithoutStore checks that the outbox, which is written while the store does not
+// answer, contains no text of a forgotten entry once forget has answered, although its
+// next regular write is not due.
+func TestForgetWithoutStore(t *testing.T) {
+	store, root := newStore(t), shortDir(t)
+	store.SetFault(weaviatetest.Fail(http.StatusServiceUnavailable, 0))
+	writeTree(t, root, map[string]string{"a.md": publicNote("The quince CANARY", "The medlar")}, time.Now())
+	g := &target{t: t, root: root, base: shortDir(t), beforeRun: func(d *daemon) {
+		var calls atomic.Int64
+		start := time.Now()
+		d.share.Now = func() time.Time { // every write of the outbox is slow
+			return start.Add(time.Duration(calls.Add(1)) * time.Second)
+		}
+	}}
+	g.startDaemon(sharingAs("desk", store))
+	g.waitComplete()
+	outbox := func() (all string) {
+		names, err := filepath.Glob(filepath.Join(g.base, "state/share/*"))
+		testkit.Must(t, err)
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if !errors.Is(err, fs.ErrNotExist) { // a temporary file
+				testkit.Must(t, err)
+			}
+			all += string(text)
+		}
+		return all
+	}
+	waitUntil(t, "the outbox contains the entries", func() bool {
+		return strings.Contains(outbox(), "CANARY") && strings.Contains(outbox(), "medlar")
+	})
+	list := decodeAs[api.ForgetAnswer](t, g, "s", "forget", object{"match": "quince"})
+	done := decodeAs[api.ForgetAnswer](t, g, "s", "forget", object{"token": list.Token, "ids": []string{list.Entries[0].ID}})
+	if text := outbox(); strings.Contains(text, "CANARY") {
+		t.Errorf("after %+v the outbox contains: %s", done, text)
+	}
+	waitUntil(t, "the outbox contains the other entry", func() bool { return strings.Contains(outbox(), "medlar") })
+	if text := outbox(); strings.Contains(text, "CANARY") {
+		t.Errorf("the outbox contains the forgotten entry again: %s", text)
 	}
 }
 
