@@ -9,7 +9,6 @@ package daemon
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,7 +135,7 @@ func (d *daemon) openComponents() error {
 	d.pipeline = &pipeline{files: files, layout: &layout, subjects: d.subjects, logger: d.logger,
 		problems: map[string][]memory.Problem{}, unreadable: map[string]readFailure{}}
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
-		cached: map[string]*list.Element{}, pinned: map[string]*cachedDocument{}}
+		cached: map[string]*cachedDocument{}}
 	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger}
 	version, err := d.indexVersion()
 	if err != nil {

@@ -53,13 +53,13 @@ func TestParsedForChange(t *testing.T) {
 		{file(untimed, at), file(untimed, at), false, true},
 		{file(untimed, at), file(untimed, at.Add(time.Second)), false, false},
 	} {
-		d := &documents{}
+		d := &documents{cached: map[string]*cachedDocument{}}
 		doc := layout.Parse(test.written.Path, test.written.Data, memory.Meta{ModTime: at})
-		d.recordParsed(test.written, doc, 0)
+		d.cachePlanned(test.written, doc, 0)
 		if test.drop {
-			d.drop(func(string) bool { return false })
+			d.drop(func(path string) bool { return path == test.written.Path })
 		}
-		if found := d.findParsed(test.found); (found == doc) != test.want || (found == nil) == test.want {
+		if found := d.findPlanned(test.found); (found == doc) != test.want || (found == nil) == test.want {
 			t.Errorf("%.40q, then %.40q: %t", test.written.Data, test.found.Data, found != nil)
 		}
 	}

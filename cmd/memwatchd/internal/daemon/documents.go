@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,73 +40,54 @@ type documents struct {
 	parses singleflight.Group // in progress
 
 	mu     sync.Mutex
-	cached map[string]*list.Element // of *cachedDocument
-	order  list.List                // most recently used first
-	bytes  int
-	pinned map[string]*cachedDocument // indexed while still being written, because the writing does not pause
-
-	parsed []parsedFile // for changes; newest first
+	cached map[string]*cachedDocument // by path, and the planned ones by plannedKey and path
+	order  list.List                  // of those that may be evicted, most recently used first
+	bytes  int                        // of these
 
 	// invalidations counts the calls of drop. A file parsed before such a call
 	// may have the wrong user or time and is not cached.
 	invalidations int
 }
 
-// A parsedFile is a document that was parsed before its file was written.
-type parsedFile struct {
-	modTime       time.Time
-	doc           *memory.Document
-	size          int
-	invalidations int // before it was parsed
+type cachedDocument struct {
+	key     string
+	stamp   memory.Stamp
+	modTime time.Time // of a planned document
+	doc     *memory.Document
+	size    int           // in memory, estimated
+	element *list.Element // of order; nil for a pinned one
 }
+
+// plannedKey begins the keys of documents that were parsed for a change, before their
+// files were written.
+const plannedKey = "\x00"
 
 const smallFile = 4 << 10 // bytes of a file that is parsed faster than it is looked for
 
-// findParsed returns the document that was recorded for the content of a file, or nil.
-func (d *documents) findParsed(file *vault.File) *memory.Document {
+// findPlanned returns the planned document for the content of a file, or nil.
+func (d *documents) findPlanned(file *vault.File) *memory.Document {
 	if file.Unstable || len(file.Data) < smallFile {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, k := range d.parsed {
-		if k.invalidations == d.invalidations && k.doc.Place.Path == file.Path &&
-			bytes.Equal(k.doc.Source, file.Data) &&
-			// Entries without a time of their own have that of the file.
-			(k.modTime.Equal(file.ModTime) || !slices.ContainsFunc(k.doc.Entries, func(e memory.Entry) bool {
-				return e.Time.Equal(k.modTime)
-			})) {
-			return k.doc
-		}
+	k, ok := d.lookUp(plannedKey + file.Path)
+	if !ok || !bytes.Equal(k.doc.Source, file.Data) {
+		return nil
 	}
-	return nil
+	// Entries without a time of their own have that of the file.
+	if !k.modTime.Equal(file.ModTime) && slices.ContainsFunc(k.doc.Entries, func(e memory.Entry) bool {
+		return e.Time.Equal(k.modTime)
+	}) {
+		return nil
+	}
+	return k.doc
 }
 
-// recordParsed records a document for findParsed, with the number of invalidations before it
-// was parsed. It keeps the last documents, within the size of the cache.
-func (d *documents) recordParsed(file *vault.File, doc *memory.Document, invalidations int) {
-	if file.Unstable || len(file.Data) < smallFile {
-		return
+// cachePlanned caches a document for findPlanned, with the number of invalidations before it
+// was parsed.
+func (d *documents) cachePlanned(file *vault.File, doc *memory.Document, invalidations int) {
+	if !file.Unstable && len(file.Data) >= smallFile {
+		d.cacheDocument(&cachedDocument{key: plannedKey + file.Path, modTime: file.ModTime, doc: doc}, invalidations)
 	}
-	k := parsedFile{file.ModTime, doc, doc.MemorySize(), invalidations}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.parsed = slices.Insert(slices.DeleteFunc(d.parsed, func(old parsedFile) bool { return old.doc == doc }), 0, k)
-	size := 0
-	for i, k := range d.parsed {
-		size += k.size
-		if i > 0 && size > cacheBytes {
-			d.parsed = d.parsed[:i]
-			break
-		}
-	}
-}
-
-type cachedDocument struct {
-	path  string
-	stamp memory.Stamp
-	doc   *memory.Document
-	size  int // in memory, estimated; set when it is cached
 }
 
 // Load returns the current version of a file, or its last one. A file of which
@@ -123,9 +103,7 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 			return k.doc, nil
 		}
 	}
-	d.mu.Lock()
-	forgotten := d.invalidations
-	d.mu.Unlock()
+	invalidations := d.countInvalidations()
 	var file vault.File
 	for try := 0; err == nil; try++ {
 		file, err = d.files.Read(path)
@@ -137,13 +115,8 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 	switch {
 	case err == nil && !file.Unstable:
 		doc, _, _ := d.parses.Do(fmt.Sprint(path, file.Stamp), func() (any, error) { return d.parse(file), nil })
-		k = &cachedDocument{path: path, stamp: file.Stamp, doc: doc.(*memory.Document)}
-		k.size = k.doc.MemorySize()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.invalidations == forgotten {
-			d.cacheLocked(k)
-		}
+		k = &cachedDocument{key: path, stamp: file.Stamp, doc: doc.(*memory.Document)}
+		d.cacheDocument(k, invalidations)
 		return k.doc, nil
 	case known && (err == nil || isTransient(err)):
 		return k.lastVersion(err), nil
@@ -170,34 +143,35 @@ func (k *cachedDocument) lastVersion(err error) *memory.Document {
 	return &stale
 }
 
-func (d *documents) lookUp(path string) (*cachedDocument, bool) {
+func (d *documents) lookUp(key string) (*cachedDocument, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k, ok := d.pinned[path]; ok {
-		return k, true
+	k, ok := d.cached[key]
+	if ok && k.element != nil {
+		d.order.MoveToFront(k.element)
 	}
-	e, ok := d.cached[path]
-	if !ok {
-		return nil, false
-	}
-	d.order.MoveToFront(e)
-	return e.Value.(*cachedDocument), true
+	return k, ok
 }
 
-// cacheDocument caches a complete file.
-func (d *documents) cacheDocument(k *cachedDocument) {
+func (d *documents) countInvalidations() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.invalidations
+}
+
+// cacheDocument caches a complete file, unless files were invalidated since it was parsed.
+func (d *documents) cacheDocument(k *cachedDocument, invalidations int) {
 	k.size = k.doc.MemorySize()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cacheLocked(k)
-}
-
-func (d *documents) cacheLocked(k *cachedDocument) {
-	d.dropLocked(k.path)
-	d.cached[k.path] = d.order.PushFront(k)
+	if d.invalidations != invalidations {
+		return
+	}
+	d.dropLocked(k.key)
+	d.cached[k.key], k.element = k, d.order.PushFront(k)
 	d.bytes += k.size
 	for d.bytes > cacheBytes && d.order.Len() > 1 {
-		d.dropLocked(d.order.Back().Value.(*cachedDocument).path)
+		d.dropLocked(d.order.Back().Value.(*cachedDocument).key)
 	}
 }
 
@@ -206,8 +180,8 @@ func (d *documents) cacheLocked(k *cachedDocument) {
 func (d *documents) pinVersion(k *cachedDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dropLocked(k.path)
-	d.pinned[k.path] = k
+	d.dropLocked(k.key)
+	d.cached[k.key] = k
 }
 
 // dropFile removes a deleted file from the cache.
@@ -222,22 +196,20 @@ func (d *documents) drop(which func(path string) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.invalidations++
-	for _, paths := range []iter.Seq[string]{maps.Keys(d.cached), maps.Keys(d.pinned)} {
-		for path := range paths {
-			if which(path) {
-				d.dropLocked(path)
-			}
+	for key := range d.cached {
+		if which(strings.TrimPrefix(key, plannedKey)) {
+			d.dropLocked(key)
 		}
 	}
 }
 
-func (d *documents) dropLocked(path string) {
-	delete(d.pinned, path)
-	if e, ok := d.cached[path]; ok {
-		d.order.Remove(e)
-		delete(d.cached, path)
-		d.bytes -= e.Value.(*cachedDocument).size
+func (d *documents) dropLocked(key string) {
+	k, ok := d.cached[key]
+	if ok && k.element != nil {
+		d.order.Remove(k.element)
+		d.bytes -= k.size
 	}
+	delete(d.cached, key)
 }
 
 // notExistError returns the error for a file that cannot be loaded: the caller

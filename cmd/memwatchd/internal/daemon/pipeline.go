@@ -273,6 +273,7 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 // examineFile reads and parses a file, or finds it gone.
 func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 	p.listCommits(path, 0) // waits for the first list, which is begun with the first scan
+	invalidations := p.documents.countInvalidations()
 	info, indexed := p.index.File(path)
 	l := scanResult{update: index.Update{Path: path}}
 	_, err := p.files.Observe(path)
@@ -309,14 +310,14 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 		p.subjects.recordClaim(doc, file.Unstable)
 	}
 	p.recordProblems(path, doc)
-	k := &cachedDocument{path: path, stamp: file.Stamp, doc: doc}
+	k := &cachedDocument{key: path, stamp: file.Stamp, doc: doc}
 	if file.Unstable {
 		p.documents.pinVersion(k)
 		// When the file is complete it must be applied, changed or not: no file
 		// has the zero stamp.
 		file.Stamp = memory.Stamp{}
 	} else if _, known := p.documents.lookUp(path); known || why == watcher.Event || why == watcher.Overdue {
-		p.documents.cacheDocument(k) // returned by documents during the next write of the file
+		p.documents.cacheDocument(k, invalidations) // returned by documents during the next write of the file
 	}
 	l.update = index.Update{Path: path, Doc: doc, Stamp: file.Stamp, Hash: hash}
 	l.apply = !indexed || info.Hash != hash || doc.Place.Copy != "" || info.Stamp != file.Stamp ||
@@ -330,7 +331,7 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 	if of, ok := memory.CopyOf(file.Path); ok {
 		return p.parseCopy(file, of)
 	}
-	if doc := p.documents.findParsed(&file); doc != nil {
+	if doc := p.documents.findPlanned(&file); doc != nil {
 		return doc
 	}
 	if len(file.Data) >= largeFile {
@@ -344,12 +345,9 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 // parseChange parses the new version of a file for the author of a change, from which the
 // file, when it is written, gets its document.
 func (p *pipeline) parseChange(file vault.File) *memory.Document {
-	d := p.documents
-	d.mu.Lock()
-	invalidations := d.invalidations
-	d.mu.Unlock()
+	invalidations := p.documents.countInvalidations()
 	doc := p.parseFile(file)
-	d.recordParsed(&file, doc, invalidations)
+	p.documents.cachePlanned(&file, doc, invalidations)
 	return doc
 }
 
