@@ -84,7 +84,7 @@ type fileWriter struct {
 	variant *variant // last variant
 	open    *block   // last block
 	timed   bool     // the last entry has words of time
-	decides bool     // the last entry has words of decisions
+	decides bool     // the last entry has some of decisionVerbs
 }
 
 // writeDocument writes a variant: the whole file or its excerpt.
@@ -243,7 +243,7 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 		}
 	}
 	w.markTerm(kindType, e.Type, slot)
-	if w.decides || e.Type == decision {
+	if e.Type == decision || w.decides && decisionRE().MatchString(e.Text) {
 		w.markTerm(kindType, chosen, slot)
 	}
 	for _, l := range e.Links {
@@ -349,7 +349,7 @@ func endsWithQuestion(text string) bool {
 func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	w.eachToken(s, func(t token) {
 		w.timed = w.timed || isTimeWord(t.term)
-		w.decides = w.decides || decisionWords()[t.term]
+		w.decides = w.decides || decisionVerbs()[t.term]
 		if v := w.slotsOf(kindWord, t.term); v != nil {
 			w.count(v, slot)
 		}

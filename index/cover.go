@@ -72,7 +72,7 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.variant)
 		case t.isType:
 			covered = e.Type == t.term
-			if t.term == chosen && statesDecision(e) {
+			if t.term == chosen && s.decided.has(s.table.variantAt(k.variant), int(k.entry)) {
 				covered, own = true, tuning.mine
 			}
 		}

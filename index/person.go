@@ -24,11 +24,9 @@ var habitRE = lazyregexp.New(`(?i)\b(?:what|which)\b.*\b(?:did|do|have) (?:i|we)
 // decision and preference are types of entries.
 const decision, preference = "decision", "preference"
 
-// chosen is the term of the entries that state a decision, by their type or by a word.
+// chosen is the type in the terms of the entries that state a decision of the writer, by their
+// type or by [decisionRE].
 const chosen = "chosen"
-
-// decisionWords contains the terms of words that state a decision.
-var decisionWords = sync.OnceValue(func() map[string]bool { return termsOf("decided chose chosen 决定 选择 选用 选定") })
 
 // ownKinds are the kinds of files about their owner.
 var ownKinds = []memory.Kind{memory.Longterm, memory.Items, memory.Identity}
@@ -46,6 +44,7 @@ func (s *search) readPerson() {
 	switch {
 	case m == nil:
 	case m[1]+m[2] != "":
+		s.decided = s.entriesWith(levelSection, termKey(kindType, chosen))
 		s.words.terms = append(s.words.terms, qterm{term: chosen, weight: tuning.decision, isType: true})
 	default:
 		s.words.terms = append(s.words.terms, qterm{term: decision, weight: tuning.habit, isType: true},
@@ -70,7 +69,8 @@ func (s *search) ownFactor(k entryKey) float64 {
 var decisionRE = lazyregexp.New(`(?i)\b(?:we|i)(?:['’]ve)?\s+(?:\w+\s+){0,2}(?:decided|chose|chosen|picked|settled|agreed)\b|` +
 	`(?:^|[.:!]\s+)[\s*_>+-]*(?:decided|chose|decision)\b|我们?[^，。\n]{0,8}(?:决定|选择|选用|选定)|^[\s*_>+-]*(?:决定|选用|选定)`)
 
-// statesDecision reports whether an entry states a decision of the owner.
-func statesDecision(e *memory.Entry) bool {
-	return e.Type == decision || decisionRE().MatchString(e.Text)
-}
+// decisionVerbs contains the terms of the words without which decisionRE, which takes longer
+// than the analysis of a text, does not match.
+var decisionVerbs = sync.OnceValue(func() map[string]bool {
+	return termsOf("decided decision chose chosen picked settled agreed 决定 选择 选用 选定")
+})

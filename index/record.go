@@ -129,7 +129,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 35
+const recordVersion = 36
 
 // The kinds of partitions in terms and records.
 const (

@@ -31,6 +31,7 @@ type search struct {
 	readable readable
 	dates    queryDates
 	own      entrySet // decisions and preferences, for a question in the first person
+	decided  entrySet // entries that state a decision, for a question for one
 
 	filter *preparedFilter
 	*scores
