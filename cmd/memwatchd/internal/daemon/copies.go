@@ -18,7 +18,7 @@ import (
 // use.
 type copies struct {
 	mu sync.Mutex
-	of map[string]string // originals, by copy
+	of map[string][]string // by original, sorted; the lists are immutable
 }
 
 func (c *copies) record(p memory.Place) {
@@ -28,24 +28,44 @@ func (c *copies) record(p memory.Place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {
-		c.of = make(map[string]string)
+		c.of = make(map[string][]string)
 	}
-	c.of[p.Path] = p.Copy
+	list := c.of[p.Copy]
+	if i, known := slices.BinarySearch(list, p.Path); !known {
+		c.of[p.Copy] = slices.Insert(slices.Clip(list), i, p.Path)
+	}
 }
 
 func (c *copies) remove(path string) {
+	of, _ := memory.CopyOf(path)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.of, path)
+	if i, known := slices.BinarySearch(c.of[of], path); known {
+		c.of[of] = slices.Delete(slices.Clone(c.of[of]), i, i+1)
+	}
+}
+
+// list returns the paths of the copies of a file, sorted.
+func (c *copies) list(of string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of[of]
+}
+
+// byFile returns the paths of the copies of each file, sorted.
+func (c *copies) byFile() map[string][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.of)
 }
 
 // withCopies returns the paths and those of the copies of these files. The other
 // copies of a changed copy count, too.
 func (c *copies) withCopies(paths []string) []string {
-	files, all := c.byFile(), slices.Clone(paths)
+	all := slices.Clone(paths)
 	for _, path := range paths {
 		of, _ := memory.CopyOf(path)
-		for _, copied := range files[of] {
+		for _, copied := range c.list(of) {
 			if !slices.Contains(all, copied) {
 				all = append(all, copied)
 			}
@@ -62,7 +82,7 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 		original = p.parseFile(now)
 	}
 	var before []*memory.Document
-	for _, path := range p.copies.byFile()[of] {
+	for _, path := range p.copies.list(of) {
 		if path >= file.Path {
 			break
 		}
@@ -72,17 +92,6 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 	}
 	meta := memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable}
 	return p.layout.ParseCopy(file.Path, file.Data, meta, original, before...)
-}
-
-// byFile returns the paths of the copies of each file, sorted.
-func (c *copies) byFile() map[string][]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	files := map[string][]string{}
-	for _, path := range slices.Sorted(maps.Keys(c.of)) {
-		files[c.of[path]] = append(files[c.of[path]], path)
-	}
-	return files
 }
 
 // mergePause is the delay between two attempts to merge conflict copies.

@@ -214,7 +214,7 @@ func similarity(a, b string) float64 {
 // frontmatter. It reports false if the file cannot be read.
 func (o *overwritten) present(path string) (file vault.File, norms map[string]bool, front int, ok bool) {
 	norms = map[string]bool{}
-	for i, p := range append([]string{path}, o.copies.byFile()[path]...) {
+	for i, p := range append([]string{path}, o.copies.list(path)...) {
 		read, err := o.files.Read(p)
 		if i == 0 {
 			if err != nil {
