@@ -424,14 +424,15 @@ func (s *store) mergeAll() error {
 	return s.scorch.ForceMerge(context.Background(), &plan)
 }
 
-// endBuild ends a first build.
+// endBuild ends a first build, and its pauses between two writes to disk.
 func (s *store) endBuild() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fresh {
+		s.fresh = false
+		s.wake()
 		go s.mergeAll() // an error is reported
 	}
-	s.fresh = false
 }
 
 // purge removes what has been deleted so far from the files on disk.
