@@ -26,9 +26,6 @@ func (w *Writer) checkWritable(old *source) error {
 			"chown, or edit the file yourself", st.Uid, os.Geteuid())
 	case st.Mode&0o200 == 0:
 		reason = "read-only; allow writing with chmod u+w, or edit the file yourself"
-	case st.Size > w.maxSize():
-		reason = fmt.Sprintf("the file has %d bytes, more than the limit of %d; split the file, or raise "+
-			"watch.max_file_size", st.Size, w.maxSize())
 	case !utf8.Valid(old.Data):
 		reason = "not valid UTF-8; save the file as UTF-8"
 	case hasConflictMarkers(old.Data):
@@ -42,10 +39,10 @@ func (w *Writer) checkWritable(old *source) error {
 // checkContent returns why a new version is not to be written, or nil.
 func (w *Writer) checkContent(path string, data []byte) error {
 	switch {
-	case int64(len(data)) > w.maxSize():
+	case int64(len(data)) > w.Vault.maxFileSize():
 		return &RefusedError{path,
 			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text, or raise "+
-				"watch.max_file_size", len(data), w.maxSize())}
+				"watch.max_file_size", len(data), w.Vault.maxFileSize())}
 	case !utf8.Valid(data):
 		return &RefusedError{path, "the new text is not valid UTF-8; write UTF-8 text"}
 	}
@@ -121,53 +118,4 @@ func (w *Writer) checkIdle(c *Change, external time.Time) error {
 		return &WaitError{c.Path, sign, max(w.quietTime(), shortWait)}
 	}
 	return nil
-}
-
-// lastExternalChange returns when another program last changed a file, disregarding this
-// writer's own version.
-func (w *Writer) lastExternalChange(old *source) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ours, ok := w.ownVersions[old.Path]; ok && ours.hash == old.hash {
-		return ours.external
-	}
-	if at := time.Unix(0, old.Stamp.MTime); at.After(w.now()) {
-		return time.Unix(0, old.Stamp.CTime) // the file may come from another machine
-	}
-	return time.Unix(0, max(old.Stamp.MTime, old.Stamp.CTime))
-}
-
-// timeToDeletion returns how long a missing file must still stay missing before it is
-// treated as deleted. It returns zero or less if that time is over, if the file
-// was never observed, or if this writer removed it.
-func (w *Writer) timeToDeletion(path string) time.Duration {
-	_, known := w.Vault.Catalogue.Lookup(path)
-	now := w.now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if own, ok := w.ownVersions[path]; ok {
-		known = own.hash != [32]byte{}
-	}
-	if !known {
-		return 0
-	}
-	if w.missing == nil {
-		w.missing = make(map[string]time.Time)
-	}
-	if w.missing[path].IsZero() {
-		w.missing[path] = now
-	}
-	left := deletionDelay - now.Sub(w.missing[path])
-	if left <= 0 {
-		delete(w.ownVersions, path)
-		delete(w.missing, path)
-	}
-	return left
-}
-
-// recordPresent records that a file is not missing.
-func (w *Writer) recordPresent(path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.missing, path)
 }

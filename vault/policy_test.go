@@ -19,7 +19,7 @@ func TestRefusedFiles(t *testing.T) {
 		"conflict.md": "old\n<<<<<<< ours\none\n=======\r\ntwo\n>>>>>>> theirs\n", "other.md": "old",
 		"quoted.md": "old\n=======\n>>>>>>> not a conflict\n<<<<<<< text\n",
 	})
-	w.MaxSize = 100
+	w.Vault.MaxFileSize = 100
 	name := w.Vault.name
 	must(t, os.Link(name("linked.md"), name("second.md")))
 	must(t, os.Chmod(name("read-only.md"), 0o400))

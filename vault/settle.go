@@ -419,7 +419,7 @@ func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 	}
 	var data []byte
 	if err == nil {
-		data, err = readAll(fd, st.Size, w.maxSize())
+		data, err = readAll(fd, st.Size, w.Vault.maxFileSize())
 	}
 	switch {
 	case err == nil && journal.Digest(data) != temp.digest,

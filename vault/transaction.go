@@ -200,7 +200,7 @@ func (t *transaction) commit() (written Written, err error) {
 	case t.change.to != "":
 		hash = t.old.hash
 	}
-	disown := t.recordOwnVersion(path, hash, t.external)
+	disown := t.recordOwnVersion(path, ownVersion{hash, t.external})
 	err = t.rename()
 	for _, s := range []*dirEntry{t.target, t.entry} {
 		if s != nil && err == nil {
@@ -217,9 +217,6 @@ func (t *transaction) commit() (written Written, err error) {
 		return Written{}, err
 	} else if err != nil {
 		t.logger().Warn("change took effect despite an error", "path", path, "err", err)
-	}
-	if !t.change.Requested {
-		t.countWrite(t.change.Path)
 	}
 	return Written{ID: t.record.ID, Changed: true}, nil
 }

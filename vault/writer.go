@@ -73,9 +73,6 @@ type Writer struct {
 	// Quiet is how long a file must be unchanged by other programs before an
 	// automatic change: [DefaultQuiet] if zero, no time if negative.
 	Quiet time.Duration
-	// MaxSize is the size in bytes above which a file is neither changed nor
-	// created; [DefaultMaxFileSize] if zero.
-	MaxSize int64
 	// Settings lists the paths of writable files that are not memory.
 	Settings []string
 	// MaxChangesPerMinute bounds the automatic changes of one file per minute; [DefaultMaxChangesPerMinute] if
@@ -90,22 +87,14 @@ type Writer struct {
 
 	closed atomic.Bool // Run has ended
 
-	mu          sync.Mutex
-	leftovers   []*leftover           // temporary files that must be looked at
-	ownVersions map[string]ownVersion // the last version written, by path
-	missing     map[string]time.Time  // since when known files are missing
-	rates       map[string]rate       // of automatic changes, by path
-	counts      counts
+	mu        sync.Mutex
+	leftovers []*leftover // temporary files that must be looked at
+	files     map[string]*fileState
+	status    WriterStatus // without the lists
 
 	// Tests replace system calls and delays with these fields.
 	fault       func(call string, do func() error) error // runs or replaces a system call
 	settleDelay time.Duration                            // the constant settleDelay if zero
-}
-
-// ownVersion is the last version that this writer wrote to a file.
-type ownVersion struct {
-	hash     [32]byte
-	external time.Time // when another program last changed the file before; zero if unknown
 }
 
 // errConcurrentSave reports that another program just saved the file. The attempt left
@@ -138,7 +127,7 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 		return w.writeWithRetry(ctx, &c)
 	})
 	err = writeError(c.Path, err)
-	w.recordOutcome(c.Path, written, err)
+	w.recordOutcome(&c, written, err)
 	if w.closed.Load() && !c.copies { // a merge of late text is part of what Run waits for
 		w.waitSettled()
 	}
@@ -350,27 +339,6 @@ func (w *Writer) runSyscall(what string, do func() error) error {
 	return nil
 }
 
-// recordOwnVersion records the version about to be written, and returns a function that
-// reverts this.
-func (w *Writer) recordOwnVersion(path string, hash [32]byte, external time.Time) (undo func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before, had := w.ownVersions[path]
-	if w.ownVersions == nil {
-		w.ownVersions = make(map[string]ownVersion)
-	}
-	w.ownVersions[path] = ownVersion{hash, external}
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if had {
-			w.ownVersions[path] = before
-		} else {
-			delete(w.ownVersions, path)
-		}
-	}
-}
-
 func (w *Writer) isEnabled() bool { return w.Enabled == nil || w.Enabled() }
 
 func (w *Writer) now() time.Time {
@@ -381,8 +349,6 @@ func (w *Writer) now() time.Time {
 }
 
 func (w *Writer) logger() *slog.Logger { return cmp.Or(w.Logger, slog.Default()) }
-
-func (w *Writer) maxSize() int64 { return cmp.Or(w.MaxSize, DefaultMaxFileSize) }
 
 func (w *Writer) quietTime() time.Duration { return max(0, cmp.Or(w.Quiet, DefaultQuiet)) }
 

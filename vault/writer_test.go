@@ -23,7 +23,7 @@ func TestWrite(t *testing.T) {
 		w.Vault.noLeases = noLeases
 		got := w.mustWrite(t, newChange("2026-02-04/cli.md", "[ ]", "[x]"))
 		after := "- [x] one\r\n- two"
-		if !got.Changed || w.ownVersions["2026-02-04/cli.md"].hash != hashOf([]byte(after)) {
+		if !got.Changed || w.file("2026-02-04/cli.md").own.hash != hashOf([]byte(after)) {
 			t.Errorf("%+v", got)
 		}
 		wantFiles(t, w, map[string]string{"2026-02-04/cli.md": after})
@@ -118,7 +118,7 @@ func TestCreate(t *testing.T) {
 	w := newWriter(t, map[string]string{"closed/a.md": "a", "open/a.md": "a"})
 	must(t, os.Chmod(w.Vault.name("open"), 0o2775))
 	for _, path := range []string{"closed/b.md", "open/b.md", "open/d/e/b.md"} {
-		if got := w.mustWrite(t, newChange(path, "", "new "+path)); !got.Changed || w.ownVersions[path].hash != hashOf([]byte("new "+path)) {
+		if got := w.mustWrite(t, newChange(path, "", "new "+path)); !got.Changed || w.file(path).own.hash != hashOf([]byte("new "+path)) {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -187,7 +187,7 @@ func TestRepeatedConflicts(t *testing.T) {
 	}
 	wantFiles(t, w, map[string]string{"a.md": fmt.Sprintf("old %d", maxAttempts+1)})
 	for n := range maxAttempts + 2 {
-		if w.ownVersions["a.md"].hash == hashOf(fmt.Appendf(nil, "new %d", n)) {
+		if own := w.file("a.md").own; own != nil && own.hash == hashOf(fmt.Appendf(nil, "new %d", n)) {
 			t.Errorf("what was not written is ours: %d", n)
 		}
 	}

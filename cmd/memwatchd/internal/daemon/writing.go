@@ -37,7 +37,6 @@ func (d *daemon) openWriting() (err error) {
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Tuning.Quiet, -1),
-		MaxSize:             int64(c.Watch.MaxFileSize),
 		MaxChangesPerMinute: c.Tuning.MaxChanges,
 	}
 	d.maintenance, err = d.openMaintenance()
