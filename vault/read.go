@@ -131,6 +131,10 @@ func (v *Vault) readOnce(dir int, base string) (data []byte, stamp memory.Stamp,
 	return data, stampOf(&before), state, err
 }
 
+// errWriter reports that a program has the file open for writing. It never
+// occurs on systems without leases.
+var errWriter = errors.New("open for writing")
+
 // leaseFile takes a read lease on an open file for at most the given time. Until it
 // ends, other programs cannot write the file.
 func (v *Vault) leaseFile(fd int, most time.Duration) (*lease, error) {

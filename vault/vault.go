@@ -105,6 +105,22 @@ func (v *Vault) Root() (memory.FileID, error) {
 	})
 }
 
+// A FileSystem describes the file system of a directory.
+type FileSystem struct {
+	Name   string // such as ext4; its number if it has no known name
+	Remote string // why events do not report the changes of other machines; empty if they do
+}
+
+// FileSystemOf describes the file system of the directory dir, or returns the
+// error of statfs(2). It may block on a disk that does not respond.
+func FileSystemOf(dir string) (FileSystem, error) {
+	var st unix.Statfs_t
+	if _, err := retry(func() (int, error) { return 0, unix.Statfs(dir, &st) }); err != nil {
+		return FileSystem{}, pathError("statfs", dir, err)
+	}
+	return describeFileSystem(&st), nil
+}
+
 // Remote returns why events for the file system of the directory dir are incomplete,
 // or "".
 func (v *Vault) Remote(dir string) string {
