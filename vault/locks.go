@@ -50,29 +50,27 @@ func (l *locks) acquire(ctx context.Context, key string) (release func(), err er
 
 type callerKey struct{}
 
-// WithCaller returns a context for changes that a caller, such as a listener,
-// requests. A [Writer] makes the changes of one caller one after the other, so
-// that no caller delays those of others with many large changes.
-func WithCaller(ctx context.Context, caller string) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller)
+// A caller requests changes on a listener, for a program in one of its sessions.
+type caller struct{ listener, program, session string }
+
+// WithCaller returns a context for the changes of a caller. A [Writer] makes the changes of
+// one listener one after the other, so that no caller delays those of others with many
+// large changes. The journal records the program and the session.
+func WithCaller(ctx context.Context, listener, program, session string) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller{listener, program, session})
 }
 
-// lockCaller waits until no other change of the same caller is in progress.
+// callerOf returns the caller of a context; zero for the daemon itself.
+func callerOf(ctx context.Context) caller {
+	by, _ := ctx.Value(callerKey{}).(caller)
+	return by
+}
+
+// lockCaller waits until no other change of the same listener is in progress.
 func (w *Writer) lockCaller(ctx context.Context) (release func(), err error) {
-	caller, ok := ctx.Value(callerKey{}).(string)
-	if !ok {
+	by := callerOf(ctx)
+	if by.listener == "" {
 		return func() {}, nil
 	}
-	return w.locks.acquire(ctx, "caller "+caller)
-}
-
-type programKey struct{}
-
-// A program identifies the program that requests a change.
-type program struct{ name, session string }
-
-// WithProgram returns a context for changes that a program requests in one of its
-// sessions. The journal records both.
-func WithProgram(ctx context.Context, name, session string) context.Context {
-	return context.WithValue(ctx, programKey{}, program{name, session})
+	return w.locks.acquire(ctx, "caller "+by.listener)
 }

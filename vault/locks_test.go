@@ -13,7 +13,7 @@ import (
 // wait.
 func TestLongEditDelaysNoOtherCaller(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old", "b.md": "old", "c.md": "old"})
-	slow, fast := WithCaller(t.Context(), "slow"), WithCaller(t.Context(), "fast")
+	slow, fast := WithCaller(t.Context(), "slow", "", ""), WithCaller(t.Context(), "fast", "", "")
 	running, over := make(chan struct{}), make(chan struct{})
 	c := newChange("a.md", "old", "new")
 	edit := c.Edit

@@ -236,7 +236,7 @@ func (t *transaction) newRecord(temp string) journal.Record {
 	r := journal.Record{
 		Group: c.Group, Path: c.Path, To: c.to, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes, Made: t.made,
 		After: journal.Digest(t.data), New: t.data, Temp: temp, Forgotten: c.Secret,
-		Automatic: !c.Requested, Program: c.program.name, Session: c.program.session,
+		Automatic: !c.Requested, Program: c.by.program, Session: c.by.session,
 	}
 	if t.old != nil {
 		r.Before, r.Old = journal.DigestOf(t.old.hash), t.old.Data

@@ -122,7 +122,7 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
 		return Written{}, &RefusedError{c.Path, reason + ": excluded from memory"}
 	}
-	c.program, _ = ctx.Value(programKey{}).(program) // zero for the daemon itself
+	c.by = callerOf(ctx)
 	written, err := withTimeout(ctx, w.Vault, func(ctx context.Context) (Written, error) {
 		return w.writeWithRetry(ctx, &c)
 	})
@@ -166,7 +166,8 @@ func (w *Writer) WriteAll(ctx context.Context, changes []Change) []error {
 		return slices.Repeat([]error{err}, len(changes))
 	}
 	defer release()
-	ctx = context.WithValue(ctx, callerKey{}, nil) // the caller has its turn
+	by := callerOf(ctx)
+	ctx = WithCaller(ctx, "", by.program, by.session) // the listener has its turn
 	var group sync.WaitGroup
 	pending := map[string]bool{}
 	for i, c := range changes {
@@ -400,9 +401,9 @@ type Change struct {
 	// if not nil, is called once the change is made or has failed.
 	Check func() (release func(), err error)
 
-	program program // that requests the change
-	to      string  // the new path of a moved file
-	copies  bool    // Path is a conflict copy, which only forget changes
+	by     caller // that requests the change
+	to     string // the new path of a moved file
+	copies bool   // Path is a conflict copy, which only forget changes
 }
 
 // Written is the result of a change.

@@ -26,7 +26,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if err != nil {
 		return nil, err
 	}
-	ctx = vault.WithProgram(vault.WithCaller(ctx, by.Listener), c.program.Name, c.program.Session)
+	ctx = vault.WithCaller(ctx, by.Listener, c.program.Name, c.program.Session)
 	op := req.Operation()
 	if !op.Long {
 		var cancel context.CancelFunc
