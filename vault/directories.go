@@ -33,13 +33,12 @@ func (w *Writer) createParent(path string) (s *dirEntry, made int, err error) {
 func (w *Writer) removeMade(path string, n int) {
 	for range n {
 		path, _ = cutLast(path)
-		up, err := w.openParent(path)
-		if err != nil {
-			continue
-		}
-		w.runSyscall("remove directory", func() error { return unix.Unlinkat(up.dir, up.base, unix.AT_REMOVEDIR) })
-		up.close()
+		w.inParent(path, w.removeDir)
 	}
+}
+
+func (w *Writer) removeDir(s *dirEntry) error {
+	return w.runSyscall("remove directory", func() error { return unix.Unlinkat(s.dir, s.base, unix.AT_REMOVEDIR) })
 }
 
 // makeDir creates a directory for the user of the process only, and opens it.

@@ -43,17 +43,10 @@ func (w *Writer) Clear(ctx context.Context, path string) error {
 func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string,
 	error) {
 	parent, base := cutLast(path)
-	names, err := withTimeout(ctx, w.Vault, func(context.Context) ([]string, error) {
-		s, err := w.openParent(path)
-		if err != nil {
-			return nil, err
-		}
-		defer s.close()
-		return namesIn(s.dir)
+	names, err := withTimeout(ctx, w.Vault, func(context.Context) (names []string, err error) {
+		err = w.inParent(path, func(s *dirEntry) (err error) { names, err = namesIn(s.dir); return err })
+		return names, err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var changed []string
 	errs := []error{err}
 	for _, name := range names {
@@ -97,16 +90,9 @@ func namesIn(dir int) ([]string, error) {
 // entries, which it does not enter, or nil if the directory is removed or was
 // missing. On error, some subdirectories may have been removed.
 func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) {
-	return withTimeout(ctx, w.Vault, func(context.Context) ([]string, error) {
-		s, err := w.openParent(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		defer s.close()
-		return w.removeEmpty(s)
+	return withTimeout(ctx, w.Vault, func(context.Context) (left []string, err error) {
+		err = w.inParent(dir, func(s *dirEntry) (err error) { left, err = w.removeEmpty(s); return err })
+		return left, err
 	})
 }
 
@@ -140,6 +126,5 @@ func (w *Writer) removeEmpty(s *dirEntry) (left []string, err error) {
 	if len(left) > 0 {
 		return left, nil
 	}
-	return nil, w.runSyscall("remove directory",
-		func() error { return unix.Unlinkat(s.dir, s.base, unix.AT_REMOVEDIR) })
+	return nil, w.removeDir(s)
 }

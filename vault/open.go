@@ -19,28 +19,42 @@ func (v *Vault) openRoot() (int, error) {
 	return fd, nil
 }
 
-// withParent calls do with the open parent directory of path and the last component of
-// path.
-func withParent[T any](v *Vault, path string, do func(dir int, base string) (T, error)) (T, error) {
+// A dirEntry is the open directory of a file and the name of the file in it.
+type dirEntry struct {
+	path string
+	dir  int
+	base string
+}
+
+func (s *dirEntry) close() { unix.Close(s.dir) }
+
+// openParent opens the directory of a file, with the flags of openDir.
+func (v *Vault) openParent(path string, flags int) (*dirEntry, error) {
+	if !isValidPath(path) {
+		return nil, fs.ErrNotExist
+	}
+	root, err := v.openRoot()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(root)
+	parent, base := cutLast(path)
+	dir, err := openDir(root, parent, flags)
+	if err != nil {
+		return nil, err
+	}
+	return &dirEntry{path, dir, base}, nil
+}
+
+// withParent calls do with the open directory of a file.
+func withParent[T any](v *Vault, path string, do func(s *dirEntry) (T, error)) (T, error) {
 	return runWithTimeout(v, func() (none T, err error) {
-		if !isValidPath(path) {
-			return none, fs.ErrNotExist
-		}
-		root, err := v.openRoot()
+		s, err := v.openParent(path, pathOnly)
 		if err != nil {
 			return none, err
 		}
-		defer unix.Close(root)
-		parent, base := cutLast(path)
-		if parent == "" {
-			return do(root, base)
-		}
-		dir, err := openDir(root, parent, pathOnly)
-		if err != nil {
-			return none, err
-		}
-		defer unix.Close(dir)
-		return do(dir, base)
+		defer s.close()
+		return do(s)
 	})
 }
 
@@ -79,11 +93,11 @@ func openDir(root int, path string, flags int) (int, error) {
 
 // openFile opens a regular file for reading. It opens nothing else, because
 // merely opening a device or pipe can block or have side effects.
-func (v *Vault) openFile(dir int, base string) (int, error) {
-	if _, err := v.lstat(dir, base); err != nil {
+func (v *Vault) openFile(s *dirEntry) (int, error) {
+	if _, err := v.lstat(s.dir, s.base); err != nil {
 		return -1, err
 	}
-	fd, err := openAt(dir, base, readOnly)
+	fd, err := openAt(s.dir, s.base, readOnly)
 	return fd, translateErrno(err)
 }
 

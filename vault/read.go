@@ -45,16 +45,16 @@ const newFileDelay = 50 * time.Millisecond
 // systems the attributes of the file must be equal before and after reading,
 // and Read returns [ErrChanging] for an empty file that was changed in the last two seconds.
 func (v *Vault) Read(path string) (File, error) {
-	file, err := withParent(v, path, func(dir int, base string) (File, error) { return v.readAt(dir, base, path) })
+	file, err := withParent(v, path, v.readAt)
 	return file, pathError("read", path, err)
 }
 
-// readAt reads the file base in the directory dir. It repeats the attempt if
-// the file changes meanwhile, or is empty and very new.
-func (v *Vault) readAt(dir int, base, path string) (File, error) {
+// readAt reads a file. It repeats the attempt if the file changes meanwhile, or is empty
+// and very new.
+func (v *Vault) readAt(s *dirEntry) (File, error) {
 	waited := false
 	for n := 1; ; n++ {
-		data, stamp, state, err := v.readOnce(dir, base)
+		data, stamp, state, err := v.readOnce(s)
 		if err != nil {
 			return File{}, err
 		}
@@ -72,7 +72,7 @@ func (v *Vault) readAt(dir int, base, path string) (File, error) {
 			continue
 		}
 		return File{
-			Path: path, Data: data, Stamp: stamp, Unstable: state == readChanged || state == readOpen,
+			Path: s.path, Data: data, Stamp: stamp, Unstable: state == readChanged || state == readOpen,
 			ModTime: time.Unix(0, stamp.MTime),
 		}, nil
 	}
@@ -89,8 +89,8 @@ const (
 )
 
 // readOnce reads the file once, under a lease if it can get one.
-func (v *Vault) readOnce(dir int, base string) (data []byte, stamp memory.Stamp, state readState, err error) {
-	fd, err := v.openFile(dir, base)
+func (v *Vault) readOnce(s *dirEntry) (data []byte, stamp memory.Stamp, state readState, err error) {
+	fd, err := v.openFile(s)
 	if err != nil {
 		return nil, stamp, 0, err
 	}
@@ -178,8 +178,8 @@ func readAll(fd int, size, limit int64) ([]byte, error) {
 // reports false on systems without leases. The error is fs.ErrNotExist if the
 // file does not exist.
 func (v *Vault) Writing(path string) (bool, error) {
-	writing, err := withParent(v, path, func(dir int, base string) (bool, error) {
-		fd, err := v.openFile(dir, base)
+	writing, err := withParent(v, path, func(s *dirEntry) (bool, error) {
+		fd, err := v.openFile(s)
 		if err != nil {
 			return false, err
 		}

@@ -54,7 +54,7 @@ func (w *Writer) repairRoot(ctx context.Context, again bool) error {
 			_, base := cutLast(r.Path)
 			r.Path = joinPath(dir, base)
 		}
-		err := w.settleNow(&leftover{record: r, decided: done, made: done, recorded: done, crashed: true})
+		err := w.settleNow(&leftover{record: r, decided: done, made: done, crashed: true})
 		if err != nil {
 			w.logger().Warn("cannot resolve an interrupted change, retrying later", "path", r.Path, "err", err)
 		}
@@ -64,9 +64,8 @@ func (w *Writer) repairRoot(ctx context.Context, again bool) error {
 		if strings.HasSuffix(name, tempSuffix) {
 			w.logger().Warn("a temporary file is of no known change; compare it with the files beside it, then remove it",
 				"path", path)
-		} else if s, err := w.openParent(path); err == nil {
-			w.unlinkFile(s.dir, s.base)
-			s.close()
+		} else {
+			w.inParent(path, func(s *dirEntry) error { return w.unlinkFile(s.dir, s.base) })
 		}
 	}
 	return nil

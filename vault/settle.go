@@ -21,13 +21,12 @@ import (
 // A leftover is a change that is not over yet: it is unknown whether it was made, or
 // a program may still write to its temporary file.
 type leftover struct {
-	entry    *dirEntry // open so that a renamed directory does not matter; nil if it could not be opened
-	record   journal.Record
-	decided  bool // it is known whether the change was made
-	made     bool
-	failed   bool // the change is to be reverted
-	recorded bool // the journal has the change as complete
-	crashed  bool // an earlier process began the change
+	entry   *dirEntry // open so that a renamed directory does not matter; nil if it could not be opened
+	record  journal.Record
+	decided bool // it is known whether the change was made
+	made    bool
+	failed  bool // the change is to be reverted
+	crashed bool // an earlier process began the change
 
 	settling sync.Mutex // serializes settle
 	due      time.Time  // when the temporary file is looked at first
@@ -168,7 +167,7 @@ func (w *Writer) finish(l *leftover) error {
 	r := &l.record
 	switch {
 	case !l.made:
-		if err := w.Journal.Abandon(r.ID); err != nil && !errors.Is(err, journal.ErrNoRecord) {
+		if err := ignoreError(w.Journal.Abandon(r.ID), journal.ErrNoRecord); err != nil {
 			return err
 		}
 		w.removeMade(r.FilePath(), r.Made)
@@ -187,18 +186,10 @@ func (w *Writer) finish(l *leftover) error {
 
 // inDir calls do with the directory of a change, unless that is gone.
 func (w *Writer) inDir(l *leftover, do func(s *dirEntry) error) error {
-	s := l.entry
-	if s == nil {
-		var err error
-		s, err = w.openParent(l.record.Path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		defer s.close()
+	if l.entry != nil {
+		return do(l.entry)
 	}
-	return do(s)
+	return w.inParent(l.record.Path, do)
 }
 
 // leftoversOf returns the leftovers of a file.
@@ -220,13 +211,10 @@ func (w *Writer) decide(l *leftover) error {
 		}
 		l.decided, l.made = true, made
 	}
-	if l.made && !l.recorded {
-		if err := w.Journal.Done(l.record.ID); err != nil && !errors.Is(err, journal.ErrNoRecord) {
-			return err
-		}
-		l.recorded = true
+	if !l.made {
+		return nil
 	}
-	return nil
+	return ignoreError(w.Journal.Done(l.record.ID), journal.ErrNoRecord)
 }
 
 // A verdict is what is to be done about a change that may be half done.
@@ -334,7 +322,8 @@ func (w *Writer) resolveMove(l *leftover) (isMade bool, err error) {
 		s, err := w.openParent(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		} else if err != nil {
+		}
+		if err != nil {
 			return false, err
 		}
 		defer s.close()

@@ -53,32 +53,28 @@ func (t *transaction) close() {
 	}
 }
 
-// A dirEntry is the open directory of a file and the name of the file in it.
-type dirEntry struct {
-	path string
-	dir  int
-	base string
+// openParent opens the directory of a file for reading, which syncing requires.
+func (w *Writer) openParent(path string) (s *dirEntry, err error) {
+	err = w.Vault.runStep(func() (err error) { s, err = w.Vault.openParent(path, unix.O_RDONLY); return err })
+	return s, err
 }
 
-func (s *dirEntry) close() { unix.Close(s.dir) }
-
-// openParent opens the directory of a file for reading, which syncing requires.
-func (w *Writer) openParent(path string) (*dirEntry, error) {
-	parent, base := cutLast(path)
-	dir := -1
-	err := w.Vault.runStep(func() error {
-		root, err := w.Vault.openRoot()
-		if err != nil {
-			return err
-		}
-		defer unix.Close(root)
-		dir, err = openDir(root, parent, unix.O_RDONLY)
-		return err
-	})
+// inParent calls do with the directory of a file, unless the directory is gone.
+func (w *Writer) inParent(path string, do func(s *dirEntry) error) error {
+	s, err := w.openParent(path)
 	if err != nil {
-		return nil, err
+		return ignoreError(err, fs.ErrNotExist)
 	}
-	return &dirEntry{path, dir, base}, nil
+	defer s.close()
+	return do(s)
+}
+
+// ignoreError returns err, or nil if err is the given one.
+func ignoreError(err, ignored error) error {
+	if errors.Is(err, ignored) {
+		return nil
+	}
+	return err
 }
 
 // A source is an open file that is to be changed.
@@ -105,12 +101,12 @@ func (t *transaction) read(ctx context.Context) (err error) {
 	}
 	old := &source{fd: -1}
 	err = t.Vault.runStep(func() (err error) {
-		old.fd, err = t.Vault.openFile(t.entry.dir, t.entry.base)
+		old.fd, err = t.Vault.openFile(t.entry)
 		if err == nil {
 			err = unix.Fstat(old.fd, &old.stat)
 		}
 		if err == nil {
-			old.File, err = t.Vault.readAt(t.entry.dir, t.entry.base, t.entry.path)
+			old.File, err = t.Vault.readAt(t.entry)
 		}
 		return err
 	})

@@ -143,8 +143,8 @@ func (v *Vault) RealPath() (string, error) {
 // the root, with slashes, as in [memory.Place]. If there is no regular file at
 // path, the error is one for which [Absent] reports true.
 func (v *Vault) Stat(path string) (memory.Stamp, error) {
-	stamp, err := withParent(v, path, func(dir int, base string) (memory.Stamp, error) {
-		st, err := v.lstat(dir, base)
+	stamp, err := withParent(v, path, func(s *dirEntry) (memory.Stamp, error) {
+		st, err := v.lstat(s.dir, s.base)
 		if err != nil {
 			return memory.Stamp{}, err
 		}
@@ -163,9 +163,9 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 	if path == "" {
 		id, err = v.Root()
 	} else {
-		id, err = withParent(v, path, func(dir int, base string) (memory.FileID, error) {
+		id, err = withParent(v, path, func(s *dirEntry) (memory.FileID, error) {
 			var st unix.Stat_t
-			if err := fstatat(dir, base, &st); err != nil {
+			if err := fstatat(s.dir, s.base, &st); err != nil {
 				return memory.FileID{}, err
 			}
 			if st.Mode&unix.S_IFMT != unix.S_IFDIR {
