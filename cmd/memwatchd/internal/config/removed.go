@@ -53,6 +53,10 @@ var replacedKeys = map[string]string{
 	"ipc.rate":            "set rate of the entries of ipc.listeners",
 }
 
+// Now returns the current time, for answers and files. Tests replace it before anything
+// else runs.
+var Now = time.Now
+
 // OnRemoved, if set, receives the value of a removed key instead of the warning. Only
 // tests set it.
 var OnRemoved func(c *Config, key, value string)

@@ -24,7 +24,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/llm"
@@ -254,7 +253,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		ProjectsOf:  c.ProjectsOf,
 		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout,
 		DaysIn:   c.Memory.Layout,
-		Disabled: !c.Memory.Enabled, Now: clock.Now,
+		Disabled: !c.Memory.Enabled, Now: config.Now,
 		Roots: d.searchedRoots(),
 	}, Administration: ops.Administration{
 		Indexer: d, ErasureFile: filepath.Join(c.State.Dir, "forget.json"),

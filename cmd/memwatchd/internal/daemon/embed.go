@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/llm"
 	"github.com/memwatchd/memwatchd/internal/meaning"
 )
@@ -32,11 +32,11 @@ func (d *daemon) openEmbedder() (err error) {
 	e := &meaning.Embedder{
 		Dir: d.vectorsDir(), Client: client, TextPrefix: c.TextPrefix, QueryPrefix: c.QueryPrefix, Index: d.index,
 		Load: d.pipeline.documents.Load, Private: c.Private, Batch: 32,
-		QueryTimeout: d.config.Tuning.EmbedQuery, Now: clock.Now, Logger: d.logger,
+		QueryTimeout: d.config.Tuning.EmbedQuery, Now: config.Now, Logger: d.logger,
 	}
 	if err := e.Open(); err != nil {
 		d.logger.Error("vectors are unavailable, searches compare words only", "err", err)
-		d.embedErr, d.embedErrAt = err, clock.Now()
+		d.embedErr, d.embedErrAt = err, config.Now()
 		return nil
 	}
 	d.embedder, d.pipeline.embedder = e, e

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -75,7 +75,7 @@ func (o *overwritten) changed(path string, doc *memory.Document) {
 	last, ok := o.written.Load(path)
 	switch {
 	case !ok:
-	case clock.Now().Sub(last.(ownChange).at) > overwriteWindow:
+	case config.Now().Sub(last.(ownChange).at) > overwriteWindow:
 		o.written.Delete(path)
 	case doc != nil && journal.Digest(doc.Source) != last.(ownChange).after:
 		o.examineLater(path)
@@ -94,7 +94,7 @@ func (o *overwritten) examineLater(path string) {
 // findMissed examines the files that memwatchd changed before it was restarted.
 func (o *overwritten) findMissed() {
 	seen := map[string]bool{}
-	for _, r := range o.journal.List(clock.Now().Add(-missedWindow), "", 0) {
+	for _, r := range o.journal.List(config.Now().Add(-missedWindow), "", 0) {
 		if path := r.FilePath(); !seen[path] {
 			seen[path] = true
 			o.find(path, nil)

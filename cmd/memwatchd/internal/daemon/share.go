@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/ops"
@@ -73,7 +72,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	breaker := new(share.Breaker)
 	s.Publisher = &share.Publisher{
 		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: spool, MaxSpool: 256 << 20,
-		Timeout: d.config.Tuning.ShareTimeout, Tombstones: 90 * 24 * time.Hour, Logger: d.logger, Now: clock.Now,
+		Timeout: d.config.Tuning.ShareTimeout, Tombstones: 90 * 24 * time.Hour, Logger: d.logger, Now: config.Now,
 		Rules: share.Rules{Host: host, Publish: c.Publish, Private: c.Private, Subject: d.sharedSubject,
 			Terms: func(text string) string { return d.index.Terms(text) }},
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -17,7 +17,7 @@ func (d *daemon) openTodos() {
 		Subject: d.subjects.subjectOf,
 		State:   filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Memory.ShortTermDays, Location: c.Location, Off: !c.Todosync.Enabled,
-		Debounce: max(todosync.DefaultDebounce, 2*c.Tuning.Vanish), Logger: d.logger, Now: clock.Now,
+		Debounce: max(todosync.DefaultDebounce, 2*c.Tuning.Vanish), Logger: d.logger, Now: config.Now,
 		CatchUp: d.watcher.Sync,
 	}
 	if c.Todosync.AppendOnly {

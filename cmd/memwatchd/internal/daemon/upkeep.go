@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
@@ -40,11 +40,11 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 		return nil, err
 	}
 	u := &maintenance{semaphore: semaphore.NewWeighted(1), host: &compactor.Host{
-		Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock.Now}}
+		Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: config.Now}}
 	root := compactor.Root{
 		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parseFile, Layout: p.layout,
 		Paths: d.listPaths,
-		Claim: u.host.Claim, Location: c.Location, Now: clock.Now,
+		Claim: u.host.Claim, Location: c.Location, Now: config.Now,
 	}
 	u.compactor = &compactor.Compactor{
 		Root: root, Links: d.countLinks, Logger: d.logger,
@@ -60,7 +60,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	u.compactor.Uses = &compactor.Uses{
 		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents,
-		Logger: d.logger, Now: clock.Now,
+		Logger: d.logger, Now: config.Now,
 	}
 	if err := u.compactor.Uses.Open(); err != nil {
 		d.logger.Warn("usage counts were reset", "err", err)
@@ -81,7 +81,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 		night.Archives = append(night.Archives, &compactor.Compress{Root: root, Cutoff: c.Archive.After, Plain: true})
 	}
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: clock.Now,
+		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: config.Now,
 		Job: night.Run, Path: filepath.Join(c.State.Dir, "compactor.json"),
 	}
 	return u, nil

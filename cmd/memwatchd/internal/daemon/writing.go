@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -29,7 +29,7 @@ func (d *daemon) openWriting() (err error) {
 		d.writerErr = err
 		return nil
 	}
-	records.Now = clock.Now
+	records.Now = config.Now
 	records.Completed = func(r journal.Record) {
 		d.pipeline.overwritten.wrote(r)
 		d.pipeline.events.publish(ops.Change{Event: api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}})
@@ -145,7 +145,7 @@ const (
 // runPruning deletes old changes from the journal, now and every pruneInterval.
 func (d *daemon) runPruning(ctx context.Context) error {
 	for steady := false; ; {
-		if err := d.writer.Journal.Prune(clock.Now(), steady); err != nil {
+		if err := d.writer.Journal.Prune(config.Now(), steady); err != nil {
 			d.logger.Warn("old journal entries cannot be removed", "err", err)
 		}
 		start := time.Now()

@@ -32,7 +32,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
@@ -48,14 +47,14 @@ var update = flag.Bool("update", false, "write golden files anew")
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"memwatchd": func() {
 		if clockFace := os.Getenv(stopped); clockFace != "" {
-			clock.Now = func() time.Time { return readClock(clockFace) }
+			config.Now = func() time.Time { return readClock(clockFace) }
 		}
 		if os.Getenv(patience) != "" || os.Getenv(stopped) != "" {
 			hook.TimeLimit, cli.NamesTimeout = time.Minute, time.Minute
 			mcp.PermittedTimeout, mcp.LastAnswersTimeout = time.Minute, time.Minute
 		}
 		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
-			clock.Now = func() time.Time { return time.Now().Add(ahead) }
+			config.Now = func() time.Time { return time.Now().Add(ahead) }
 		}
 		service.Disabled = os.Getenv(autostart) == ""
 		config.OnRemoved = tune

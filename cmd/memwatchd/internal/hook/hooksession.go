@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
@@ -47,7 +47,7 @@ func saveConversation(ctx context.Context, h *hook) error {
 func (h *hook) essence(head, conversation transcript.Conversation) (requests []spooled) {
 	var bullets []string
 	var decisions []api.DraftItem
-	from := clock.Now().AddDate(0, 0, -h.config.Memory.ShortTermDays)
+	from := config.Now().AddDate(0, 0, -h.config.Memory.ShortTermDays)
 	messages := slices.DeleteFunc(slices.Clone(lastMessages(conversation.Messages, maxProse)),
 		func(m transcript.Message) bool { return !m.Time.IsZero() && m.Time.Before(from) })
 	for _, s := range transcript.Statements(messages, maxStatements) {
@@ -106,4 +106,4 @@ func (h *hook) subjectOf(head transcript.Conversation) string {
 
 // today returns the present day of the memory, in the agent's time zone if the
 // configuration names none.
-func (h *hook) today() string { return clock.Now().In(h.config.Location).Format(time.DateOnly) }
+func (h *hook) today() string { return config.Now().In(h.config.Location).Format(time.DateOnly) }

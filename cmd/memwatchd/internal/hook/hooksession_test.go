@@ -22,7 +22,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -189,9 +188,9 @@ func TestSessionDay(t *testing.T) {
 		got = append(got, request.Day)
 		io.WriteString(w, "{}")
 	})
-	t.Cleanup(func() { clock.Now = time.Now })
+	t.Cleanup(func() { config.Now = time.Now })
 	day := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
-	clock.Now = func() time.Time { return day }
+	config.Now = func() time.Time { return day }
 	draft := spooled{Draft: &api.SessionRequest{Session: "s", Day: h.today()}}
 	for range 2 {
 		testkit.Must(t, h.send(t.Context(), draft))

@@ -22,7 +22,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/memory"
@@ -106,7 +105,7 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	}
 	note := ""
 	if example {
-		n, err := writeExample(c.Memory.Dir, clock.Now().In(c.Location))
+		n, err := writeExample(c.Memory.Dir, config.Now().In(c.Location))
 		if err != nil {
 			return err
 		}
