@@ -178,6 +178,18 @@ projects: [{name: p, dir: /p}, {name: q, dir: q}]
 	}
 }
 
+// TestHomelessPaths checks that an error about a path names its key or its flag.
+func TestHomelessPaths(t *testing.T) {
+	t.Setenv("HOME", "")
+	_, err := load(t, "ipc:\n  listeners: [{path: ~/x}]\nmemory: {dir: /m}\n", Flags{})
+	if err == nil || !strings.Contains(err.Error(), "ipc.listeners.path: ~/x: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := (Flags{Dir: "~/x"}).Absolute(); err == nil || !strings.HasPrefix(err.Error(), "--dir: ~/x: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestAliases checks that the variables of another memory system set keys, below
 // those of memwatchd, with one warning.
 func TestAliases(t *testing.T) {

@@ -17,11 +17,12 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// Flags are the command-line flags that select and override the configuration.
+// Flags are the command-line flags that select and override the configuration. Errors
+// contain the tags as keys.
 type Flags struct {
-	File   string `path:"true"`
+	File   string `yaml:"--config" path:"true"`
 	Name   string
-	Dir    string `path:"true"`
+	Dir    string `yaml:"--dir" path:"true"`
 	Listen string // of serve: the owner's socket, in place of the configured one
 }
 
@@ -49,7 +50,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		if err := c.readYAML(path, text); err != nil {
 			return nil, err
 		}
-		_ = eachPath(reflect.ValueOf(c).Elem(), func(p string) (string, error) { // no error
+		_ = eachPath(reflect.ValueOf(c).Elem(), "", func(p string) (string, error) { // no error
 			return resolvePath(filepath.Dir(path), p), nil
 		})
 	case flags.File != "" || !errors.Is(err, fs.ErrNotExist):
@@ -144,8 +145,8 @@ func (f Flags) Words() (words []string) {
 }
 
 // Absolute returns the flags with absolute paths, for a program that starts in
-// another directory. The errors are those of [AbsolutePath].
+// another directory. The errors are those of [AbsolutePath], with the flag.
 func (f Flags) Absolute() (Flags, error) {
-	err := eachPath(reflect.ValueOf(&f).Elem(), AbsolutePath)
+	err := eachPath(reflect.ValueOf(&f).Elem(), "", AbsolutePath)
 	return f, err
 }

@@ -90,7 +90,7 @@ func (l *Listener) Endpoint() (ipc.Endpoint, error) {
 	if l.TokenFile != "" {
 		token, err := os.ReadFile(l.TokenFile)
 		if err != nil {
-			return ipc.Endpoint{}, fmt.Errorf("token of %s: %w", l.Address, err)
+			return ipc.Endpoint{}, fmt.Errorf("ipc.listeners: %s: token_file: %w", l.Address, err)
 		}
 		e.Token = strings.TrimSpace(string(token))
 	}

@@ -9,27 +9,28 @@ import (
 )
 
 // eachPath replaces the paths of a configuration that are set by the results of f. The
-// paths are the strings with the tag path.
-func eachPath(v reflect.Value, f func(path string) (string, error)) error {
+// paths are the strings with the tag path. An error begins with the key below the given one.
+func eachPath(v reflect.Value, key string, f func(path string) (string, error)) error {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			field := v.Field(i)
-			if v.Type().Field(i).Tag.Get("path") == "" {
-				if err := eachPath(field, f); err != nil {
+			tag, field := v.Type().Field(i).Tag, v.Field(i)
+			below := strings.TrimPrefix(key+"."+tag.Get("yaml"), ".")
+			if tag.Get("path") == "" {
+				if err := eachPath(field, below, f); err != nil {
 					return err
 				}
 			} else if field.String() != "" {
 				path, err := f(field.String())
 				if err != nil {
-					return fmt.Errorf("%s: %w", field.String(), err)
+					return fmt.Errorf("%s: %s: %w", below, field.String(), err)
 				}
 				field.SetString(path)
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := eachPath(v.Index(i), f); err != nil {
+			if err := eachPath(v.Index(i), key, f); err != nil {
 				return err
 			}
 		}
