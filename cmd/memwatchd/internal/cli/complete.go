@@ -67,11 +67,17 @@ func completeGlobals(root *cobra.Command, g *Globals) {
 // Contexts are the values of --context.
 var Contexts = []string{"private", "public", "unknown"}
 
-// CompleteWords returns a completion function for fixed words.
+// CompleteWords returns a completion function for one of several words, or for a list
+// of them: it completes the text after the last comma.
 func CompleteWords(words ...string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) }),
-			noFiles
+	return func(_ *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		for _, w := range words {
+			if strings.HasPrefix(before+w, typed) {
+				names = append(names, before+w)
+			}
+		}
+		return names, noFiles
 	}
 }
 
@@ -99,16 +105,14 @@ func completeFlag(p *api.Param, req *api.Request, g *Globals) cobra.CompletionFu
 // comma.
 func (g *Globals) completeParam(cmd *cobra.Command, p *api.Param, req *api.Request, typed string) ([]string,
 	cobra.ShellCompDirective) {
+	if !slices.Contains(completed, p.Complete) {
+		return CompleteWords(p.Enum...)(cmd, nil, typed)
+	}
 	before := ""
 	if p.Kind() == "strings" && p.Arg == "" {
 		before = typed[:strings.LastIndexByte(typed, ',')+1]
 	}
-	names, directive := slices.DeleteFunc(slices.Clone(p.Enum), func(name string) bool {
-		return !strings.HasPrefix(name, typed[len(before):])
-	}), noFiles
-	if slices.Contains(completed, p.Complete) {
-		names, directive = g.requestNames(cmd, req, p.Complete, typed[len(before):])
-	}
+	names, directive := g.requestNames(cmd, req, p.Complete, typed[len(before):])
 	for i := range names {
 		names[i] = before + names[i]
 	}

@@ -33,7 +33,7 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 		"format: jsonl (an entry a line), md (a directory of Markdown) or zip (an archive of Markdown)")
 	output := c.Flags().String("output", "",
 		"new directory for jsonl and md, new file for zip; default: standard output, which md does not support")
-	g.CompleteFlag(c, "format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	g.CompleteFlag(c, "format", CompleteWords(formats...))
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !slices.Contains(formats, *format):
