@@ -56,7 +56,9 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 			layout = map[bool]string{true: "root", false: "memory"}[above]
 		}
 	}
-	logs := len(users) > 0 || t.hasDaily("memory")
+	workspace := t.has("SOUL.md") || t.has("USER.md")
+	daily := t.hasDaily("memory") // where memwatchd writes its notes, too
+	logs := len(users) > 0 || daily && (workspace || t.has("MEMORY.md"))
 	switch {
 	case logs:
 		r.layouts = append(r.layouts, "daily logs")
@@ -65,7 +67,9 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 		}
 	case t.has("MEMORY.md") && !sessions:
 		r.layouts = append(r.layouts, "one MEMORY.md")
-	case (t.has("SOUL.md") || t.has("USER.md")) && !sessions:
+	case daily:
+		r.layouts = append(r.layouts, "daily notes")
+	case workspace && !sessions:
 		r.layouts = append(r.layouts, "a workspace without MEMORY.md")
 	}
 	r.set("layout", layout)
