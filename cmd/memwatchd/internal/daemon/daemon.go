@@ -275,29 +275,50 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	d.restoreClaims()
 	epoch := d.index.Status().Epoch // before the watcher's first scan
 	group, working := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.watcher.Run(working) })
+	start := func(run func(context.Context) error) { group.Go(func() error { return run(working) }) }
+	afterScan := func(run func(context.Context) error) {
+		start(func(ctx context.Context) error {
+			if err := d.awaitKnown(ctx); err != nil {
+				return err
+			}
+			return run(ctx)
+		})
+	}
+	start(d.watcher.Run)
 	go d.pipeline.listCommits("", 0)
 	for _, r := range d.roots {
 		go d.pipeline.listCommits(r.folder.Path(""), 0)
-		group.Go(func() error { return r.watcher.Run(working) })
+		start(r.watcher.Run)
 	}
-	group.Go(func() error { return d.runConfirmation(working, epoch) })
-	group.Go(func() error { return d.recheckUserDirs(working) })
-	group.Go(func() error { return d.runWriteJobs(working) })
-	group.Go(func() error { return d.server.Run(working, listeners...) })
-	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.logger) })
-	group.Go(func() error { return d.afterScan(working, func() error { return d.completeForgets(working, m) }) })
-	group.Go(func() error { return d.afterScan(working, func() error { return d.runTopic(working, m) }) })
-	group.Go(func() error {
-		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
+	start(func(ctx context.Context) error { return d.runConfirmation(ctx, epoch) })
+	start(d.recheckUserDirs)
+	start(func(ctx context.Context) error { return d.server.Run(ctx, listeners...) })
+	start(func(ctx context.Context) error { return d.supervisor.runNotifications(ctx, listeners, d.logger) })
+	start(func(ctx context.Context) error {
+		return m.Reduce(ctx, func(err error) { d.logger.Warn("captured text", "err", err) })
 	})
+	afterScan(func(ctx context.Context) error { return d.completeForgets(ctx, m) })
+	afterScan(func(ctx context.Context) error { return d.runTopic(ctx, m) })
+	if d.writer != nil {
+		start(d.runWriter)
+		start(d.runPruning)
+		start(d.maintenance.compactor.Uses.Run)
+		afterScan(d.runTodos)
+		afterScan(d.mergeCopies)
+		if d.pipeline.history != nil {
+			afterScan(d.pipeline.history.run)
+		}
+		if d.config.Compactor.Enabled {
+			afterScan(d.maintenance.scheduler.Run)
+		}
+	}
 	if d.embedder != nil {
-		group.Go(func() error { return d.embedder.Run(working) })
-		group.Go(func() error { return d.afterScan(working, d.rescanTexts) })
+		start(d.embedder.Run)
+		afterScan(d.rescanTexts)
 	}
 	if d.share != nil {
-		group.Go(func() error { return d.watchShare(working) })
-		group.Go(func() error { return d.afterScan(working, func() error { return d.share.Run(working) }) })
+		start(d.watchShare)
+		afterScan(d.share.Run)
 	}
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -329,14 +350,6 @@ func (d *daemon) awaitKnown(ctx context.Context) error {
 	case <-d.scanned:
 		return nil
 	}
-}
-
-// afterScan calls do once every file has been seen.
-func (d *daemon) afterScan(ctx context.Context, do func() error) error {
-	if err := d.awaitKnown(ctx); err != nil {
-		return err
-	}
-	return do()
 }
 
 // restoreClaims restores from the index which subjects the directories belong to, so

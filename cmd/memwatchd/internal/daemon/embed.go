@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 
@@ -44,7 +45,7 @@ func (d *daemon) openEmbedder() (err error) {
 }
 
 // rescanTexts compares all texts with the vectors.
-func (d *daemon) rescanTexts() error {
+func (d *daemon) rescanTexts(context.Context) error {
 	if err := d.embedder.Rescan(); err != nil {
 		d.logger.Warn("vectors of removed texts are kept", "err", err)
 	}

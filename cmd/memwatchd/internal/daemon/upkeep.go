@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -107,18 +106,6 @@ func (d *daemon) correctCounters(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// runMaintenance counts uses, and runs the scheduled maintenance once every file has
-// been seen.
-func (d *daemon) runMaintenance(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.maintenance.compactor.Uses.Run(ctx) })
-	group.Go(func() error { return d.afterScan(ctx, func() error { return d.mergeCopies(ctx) }) })
-	if d.config.Compactor.Enabled {
-		group.Go(func() error { return d.afterScan(ctx, func() error { return d.maintenance.scheduler.Run(ctx) }) })
-	}
-	return group.Wait()
 }
 
 // status returns the status of maintenance; nil without a writer.

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/ops"
@@ -97,23 +95,6 @@ func (d *daemon) runTodos(ctx context.Context) error {
 		}
 	}
 	return d.todos.Run(ctx)
-}
-
-// runWriteJobs runs the jobs that change files until the context ends.
-func (d *daemon) runWriteJobs(ctx context.Context) error {
-	if d.writer == nil {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.runWriter(ctx) })
-	group.Go(func() error { return d.runPruning(ctx) })
-	if d.pipeline.history != nil {
-		group.Go(func() error { return d.afterScan(ctx, func() error { return d.pipeline.history.run(ctx) }) })
-	}
-	group.Go(func() error { return d.afterScan(ctx, func() error { return d.runTodos(ctx) }) })
-	group.Go(func() error { return d.runMaintenance(ctx) })
-	return group.Wait()
 }
 
 // runWriter repairs interrupted changes and then rechecks the replaced files.
