@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/watcher"
 )
 
 // maxRetryWait bounds the wait between attempts to complete an index that cannot
@@ -46,7 +45,9 @@ func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
 		case <-d.indexIncomplete:
 		}
 		epoch = d.index.Status().Epoch
-		d.eachWatcher((*watcher.Watcher).VerifyNow)
+		for _, r := range d.allRoots() {
+			r.watcher.VerifyNow()
+		}
 	}
 }
 
@@ -57,7 +58,7 @@ var errUnreadable = errors.New("part of the memory cannot be read")
 // directory or a file that may claim its directory could not be read.
 func (d *daemon) mayMissFiles() bool {
 	mayClaim := func(path string) bool { return d.pipeline.layout.Place(path).Dir != "" }
-	return d.isRootMissing() || d.watcher.Status().Unread ||
+	return d.isRootMissing() || d.memory.watcher.Status().Unread ||
 		slices.ContainsFunc(d.pipeline.listUnreadable(), mayClaim)
 }
 
@@ -70,7 +71,7 @@ func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 		if d.subjects.isIncomplete() {
 			d.restoreClaims() // the root may not have been there before
 		}
-		d.watcher.RecheckPaths(ctx, d.listMisplaced())
+		d.memory.watcher.RecheckPaths(ctx, d.listMisplaced())
 		err := d.syncAll(ctx, rootsWait)
 		blind := d.mayMissFiles()
 		if err == nil && !blind {
@@ -97,14 +98,16 @@ func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 			return err
 		}
 		epoch = d.index.Status().Epoch
-		d.eachWatcher((*watcher.Watcher).Rescan)
+		for _, r := range d.allRoots() {
+			r.watcher.Rescan()
+		}
 	}
 }
 
 // listMisplaced lists the files whose indexed kind or owner no longer matches their
 // path, because their directory became a user's directory or stopped being one.
 func (d *daemon) listMisplaced() []string {
-	if _, err := d.vault.Root(); err != nil {
+	if _, err := d.memory.Root(); err != nil {
 		return nil // no directory can be examined
 	}
 	var paths []string
@@ -123,6 +126,6 @@ func (d *daemon) recheckUserDirs(ctx context.Context) error {
 		if err := sleep(ctx, d.config.Tuning.Reconcile); err != nil {
 			return err
 		}
-		d.watcher.RecheckPaths(ctx, d.subjects.changedMains())
+		d.memory.watcher.RecheckPaths(ctx, d.subjects.changedMains())
 	}
 }

@@ -179,8 +179,8 @@ func (m *copyMerger) mergeCopy(ctx context.Context, path, of string, count int) 
 		m.since[path] = time.Now()
 	}
 	var stamps [2]memory.Stamp
-	stamps[0], _ = d.vault.Catalogue.Lookup(path)
-	stamps[1], _ = d.vault.Catalogue.Lookup(of)
+	stamps[0], _ = d.memory.Catalogue.Lookup(path)
+	stamps[1], _ = d.memory.Catalogue.Lookup(of)
 	if stamps == m.tried[path] && count < crowded {
 		return
 	}

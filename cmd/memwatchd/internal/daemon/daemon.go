@@ -35,7 +35,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/watcher"
 )
 
 // A daemon holds everything that runs on one root.
@@ -45,13 +44,12 @@ type daemon struct {
 	started time.Time
 	sockets []string
 
-	vault    *vault.Vault // of the memory directory
-	obsidian vault.Obsidian
+	memory   *root // the memory directory
 	roots    []*root
+	obsidian vault.Obsidian
 	subjects *subjectMap
 	index    *index.Index
 	pipeline *pipeline
-	watcher  *watcher.Watcher
 	server   *ipc.Server
 	writer   *vault.Writer    // nil without a journal, which every write requires
 	todos    *todosync.Syncer // nil if there is no writer
@@ -94,10 +92,9 @@ func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 
 func (d *daemon) openComponents() error {
 	c := d.config
-	cookies := filepath.Join(c.State.Dir, "cookies")
 	layout := c.Layout()
-	dirs := []string{c.State.Dir, c.Index.Dir, cookies}
-	for _, r := range layout.Roots {
+	dirs := []string{c.State.Dir, c.Index.Dir}
+	for _, r := range append(layout.Roots, nil) {
 		dirs = append(dirs, cookieDir(c, r))
 	}
 	for _, dir := range dirs {
@@ -117,20 +114,20 @@ func (d *daemon) openComponents() error {
 	if err != nil {
 		return err
 	}
-	d.vault = &vault.Vault{
+	d.memory = &root{Vault: &vault.Vault{
 		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Skip: layout.Skip, SkipDir: layout.SkipDir,
-	}
-	d.obsidian = d.vault.ReadObsidian()
-	d.vault.Ignore = slices.Concat(d.obsidian.Ignore, c.Watch.Ignore)
+	}}
+	d.obsidian = d.memory.ReadObsidian()
+	d.memory.Ignore = slices.Concat(d.obsidian.Ignore, c.Watch.Ignore)
 	layout.Days = d.obsidian.Days
-	d.subjects = &subjectMap{vault: d.vault, configured: c.Memory.Users, every: c.Memory.Layout == "users",
+	d.subjects = &subjectMap{vault: d.memory.Vault, configured: c.Memory.Users, every: c.Memory.Layout == "users",
 		union: c.Identity.Read == "union",
 		users: map[string]bool{}, memoryMDs: map[string]bool{}}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
 	d.subjects.directories.Roots = layout.Roots
 	d.subjects.linksProblem() // reads the links before the first request
 	layout.Users = d.subjects.IsUserDir
-	files := &files{Vault: d.vault, layout: &layout, roots: map[string]*root{}}
+	files := &files{layout: &layout, roots: map[*memory.Root]*root{}}
 	d.pipeline = &pipeline{files: files, layout: &layout, subjects: d.subjects, logger: d.logger,
 		problems: map[string][]memory.Problem{}, unreadable: map[string]readFailure{}}
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
@@ -156,7 +153,7 @@ func (d *daemon) openComponents() error {
 	if err := d.openEmbedder(); err != nil {
 		return err
 	}
-	d.watcher = d.newWatcher(c.Memory.Dir, d.vault, d.pipeline, cookies, d.logger)
+	d.watch(d.memory, d.logger)
 	d.openRoots()
 	d.share, err = d.openShare()
 	if err != nil {
@@ -213,9 +210,9 @@ func (d *daemon) indexVersion() (string, error) {
 
 func (d *daemon) listPaths() []string {
 	isCopy := func(path string) bool { _, copied := memory.CopyOf(path); return copied }
-	paths := slices.DeleteFunc(d.vault.Catalogue.Files(), isCopy)
-	for _, r := range d.roots {
-		if r.isMissing() {
+	var paths []string
+	for _, r := range d.allRoots() {
+		if r.folder != nil && r.isMissing() {
 			continue
 		}
 		for _, below := range slices.DeleteFunc(r.Catalogue.Files(), isCopy) {
@@ -284,10 +281,8 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			return run(ctx)
 		})
 	}
-	start(d.watcher.Run)
-	go d.pipeline.listCommits("", 0)
-	for _, r := range d.roots {
-		go d.pipeline.listCommits(r.folder.Path(""), 0)
+	for _, r := range d.allRoots() {
+		go d.pipeline.listCommits(r, 0)
 		start(r.watcher.Run)
 	}
 	start(func(ctx context.Context) error { return d.runConfirmation(ctx, epoch) })
@@ -361,7 +356,7 @@ func (d *daemon) restoreClaims() {
 		return (ok || f.Claim != "") && !d.pipeline.layout.InRoot(f.Path)
 	}
 	for _, info := range d.index.Files(known) {
-		stamp, err := d.vault.Stat(info.Path)
+		stamp, err := d.memory.Stat(info.Path)
 		d.subjects.restoreFile(d.pipeline.layout.Place(info.Path), info.Claim, err == nil && stamp == info.Stamp)
 	}
 }
@@ -379,7 +374,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // indexed. It returns an error if the directory is missing, because the saved files are
 // then unknown.
 func (d *daemon) Sync(ctx context.Context) error {
-	if err := d.watcher.Sync(ctx); err != nil {
+	if err := d.memory.watcher.Sync(ctx); err != nil {
 		return err
 	}
 	if d.isRootMissing() {
@@ -412,8 +407,8 @@ type catalogueFiles struct{ *documents }
 
 // Load implements [ops.Files].
 func (c catalogueFiles) Load(path string) (*memory.Document, error) {
-	v, _, below := c.files.find(path)
-	if _, known := v.Catalogue.Lookup(below); !known {
+	r, below := c.files.find(path)
+	if _, known := r.Catalogue.Lookup(below); !known {
 		return nil, notExistError(path)
 	}
 	return c.documents.Load(path)

@@ -88,7 +88,7 @@ func TestLogIsMasked(t *testing.T) {
 func TestMendIndex(t *testing.T) {
 	g := serveTree(t, map[string]string{"a.md": "- one\n- two\n", "b.md": "- three\n"}, nil)
 	d := g.daemon
-	file, err := d.vault.Read("a.md")
+	file, err := d.memory.Read("a.md")
 	testkit.Must(t, err)
 	wrong := d.pipeline.layout.Parse("a.md", []byte("- other\n"), memory.Meta{})
 	lies := []index.Update{
@@ -240,7 +240,7 @@ func TestPresent(t *testing.T) {
 	}
 	f, err := os.OpenFile(filepath.Join(root, "MEMORY.md"), os.O_WRONLY, 0)
 	testkit.Must(t, err)
-	if writing, _ := d.vault.Writing("MEMORY.md"); !writing {
+	if writing, _ := d.memory.Writing("MEMORY.md"); !writing {
 		t.Skip("there are no leases here")
 	}
 	// The daemon may have read the file before it was opened, and still add it to
@@ -410,7 +410,8 @@ func TestOpenEmbedderFails(t *testing.T) {
 func TestFileTimes(t *testing.T) {
 	dir, trap := t.TempDir(), filepath.Join(t.TempDir(), "trap")
 	committed, copied := time.Unix(1700000000, 0), time.Now().Truncate(time.Minute)
-	f := &files{Vault: &vault.Vault{Dir: dir}, layout: &memory.Layout{}}
+	r := &root{Vault: &vault.Vault{Dir: dir}}
+	f := &files{layout: &memory.Layout{}, roots: map[*memory.Root]*root{nil: r}}
 	write := func(name, text string, at time.Time) {
 		t.Helper()
 		name = filepath.Join(dir, name)
@@ -434,7 +435,7 @@ func TestFileTimes(t *testing.T) {
 		}
 	}
 	write("a.md", "text", copied)
-	f.times.list(dir, 1)
+	r.times.list(dir, 1)
 	check(map[string]time.Time{"a.md": copied})
 	git("init", "-q")
 	write("b.md", "text", copied)
@@ -449,7 +450,7 @@ func TestFileTimes(t *testing.T) {
 	}
 	git("config", "log.showSignature", "true")
 	write("new.md", "text", copied)
-	f.times.list(dir, manyFiles)
+	r.times.list(dir, manyFiles)
 	check(map[string]time.Time{"tést \"quoted\".md": committed, "a.md": committed, "b.md": copied.Add(time.Hour),
 		"early.md": committed.Add(-time.Hour), "new.md": copied})
 	if _, err := os.Stat(trap + ".ran"); err == nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -89,14 +88,10 @@ type scanResult struct {
 	mtime   time.Time
 }
 
-// Known lists the paths of the memory directory in the index with their stamps.
-func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return p.known(nil) }
-
-// Changed examines paths and makes the index match. See [watcher.Sink].
+// Changed examines paths of one root and makes the index match. See [watcher.Sink].
 func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
 	var named []string
 	if len(paths) > 0 && !p.layout.InRoot(paths[0]) {
-		p.listCommits("", len(paths))
 		named = topDirs(paths)
 	}
 	p.applyMu.Lock()
@@ -124,14 +119,13 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 	return retry, nil
 }
 
-// listCommits lists the commits of the folder of a path, of which many files may have
-// changed. Documents that were parsed without a list may lack the times of commits.
-func (p *pipeline) listCommits(path string, changed int) {
-	v, times, _ := p.files.find(path)
-	if times.list(v.Dir, changed) {
+// listCommits lists the commits of a root, of which many files may have changed.
+// Documents that were parsed without a list may lack the times of commits.
+func (p *pipeline) listCommits(r *root, changed int) {
+	if r.times.list(r.Dir, changed) {
 		p.documents.drop(func(path string) bool {
-			_, t, _ := p.files.find(path)
-			return t == times
+			of, _ := p.files.find(path)
+			return of == r
 		})
 	}
 }
@@ -238,7 +232,7 @@ func (p *pipeline) invalidateDirs(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
 		p.documents.drop(func(path string) bool { return strings.HasPrefix(path, dir+"/") })
-		for _, path := range p.files.Catalogue.Files() {
+		for _, path := range p.files.roots[nil].Catalogue.Files() {
 			if strings.HasPrefix(path, dir+"/") {
 				paths = append(paths, path)
 			}
@@ -272,7 +266,8 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 
 // examineFile reads and parses a file, or finds it gone.
 func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
-	p.listCommits(path, 0) // waits for the first list, which is begun with the first scan
+	r, _ := p.files.find(path)
+	p.listCommits(r, 0) // waits for the first list, which is begun with the first scan
 	invalidations := p.documents.countInvalidations()
 	info, indexed := p.index.File(path)
 	l := scanResult{update: index.Update{Path: path}}

@@ -28,20 +28,20 @@ const maxListed = 20
 
 // State returns how far answers can be trusted. Since every answer includes it,
 // State does nothing that takes time.
-func (d *daemon) State() api.IndexStatus { return d.indexState(d.watcher.Status()) }
+func (d *daemon) State() api.IndexStatus { return d.indexState(d.memory.watcher.Status()) }
 
 func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	x := d.index.Status()
 	s := api.IndexStatus{
-		Revision: x.Revision, Pending: w.Pending, Generation: x.Epoch, Degraded: x.Degraded, Problem: x.Problem,
+		Revision: x.Revision, Generation: x.Epoch, Degraded: x.Degraded, Problem: x.Problem,
 	}
-	for _, r := range d.roots {
+	for _, r := range d.allRoots() {
 		s.Pending += r.watcher.Status().Pending
 	}
 	s.Pending = max(s.Pending-int(d.pipeline.applied.Load()), 0)
 	switch {
 	case x.Degraded:
-		s.Done, s.Total = x.Files, max(x.Files, d.vault.Catalogue.Len())
+		s.Done, s.Total = x.Files, max(x.Files, d.memory.Catalogue.Len())
 	case d.toRebuild.Load() > 0:
 		s.Done, s.Total = int(d.rebuilt.Load()), int(d.toRebuild.Load())
 	}
@@ -66,7 +66,7 @@ func rootState(w watcher.Status) string {
 
 // Report returns the status of the daemon.
 func (d *daemon) Report() api.Status {
-	x, w := d.index.Status(), d.watcher.Status()
+	x, w := d.index.Status(), d.memory.watcher.Status()
 	s := api.Status{
 		Version: build.Version(), PID: os.Getpid(), Started: d.started.UTC().Truncate(time.Second),
 		Uptime: time.Since(d.started).Truncate(time.Second).String(),
@@ -87,7 +87,7 @@ func (d *daemon) Report() api.Status {
 	for _, u := range w.Polled {
 		s.Watch.Polled = append(s.Watch.Polled, cmp.Or(u.Path, "."))
 	}
-	skipped := d.vault.Catalogue.Skipped()
+	skipped := d.memory.Catalogue.Skipped()
 	s.SkippedFiles = len(skipped)
 	s.Skipped = listSkipped(skipped)
 	s.ProblemCount = len(s.Problems)
@@ -281,7 +281,7 @@ func (d *daemon) Rebuild(ctx context.Context) error {
 		return api.Errorf(api.Busy, "a rebuild is already running").WithHint("retry after the rebuild")
 	}
 	defer d.rebuilding.Unlock()
-	if _, err := d.vault.Root(); err != nil {
+	if _, err := d.memory.Root(); err != nil {
 		return err
 	}
 	paths := d.listPaths()
@@ -307,7 +307,9 @@ func (d *daemon) Reindex(ctx context.Context, paths []string) (err error) {
 			return err
 		}
 	}
-	d.eachWatcher((*watcher.Watcher).Rescan)
+	for _, r := range d.allRoots() {
+		r.watcher.Rescan()
+	}
 	return d.syncAll(ctx, rootsWait)
 }
 

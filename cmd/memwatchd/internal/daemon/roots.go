@@ -22,17 +22,17 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// A root is a folder beside the memory directory. It is a vault without a writer that
-// cannot be read while the folder overlaps another one: the same text would have two kinds
-// of readers. It passes its changes to the pipeline of the memory.
+// A root is the memory directory or a folder beside it, with its watcher, which passes
+// changes to the pipeline. A folder has no writer, and cannot be read while it overlaps
+// another one: the same text would have two kinds of readers.
 type root struct {
 	*vault.Vault
-	folder    *memory.Root
+	folder    *memory.Root // nil: the memory directory
 	config    config.Root
 	pipeline  *pipeline
 	watcher   *watcher.Watcher
 	times     fileTimes
-	others    []*vault.Vault           // of the memory directory, and of the other roots
+	others    []*vault.Vault           // of a folder: the memory directory, and the other folders
 	templates atomic.Pointer[[]string] // directories of an Obsidian vault; nil before they are read
 }
 
@@ -47,7 +47,7 @@ func (r *root) isMissing() bool { return r.watcher.Status().Root == watcher.Root
 func (d *daemon) openRoots() {
 	c := d.config
 	for _, folder := range d.pipeline.layout.Roots {
-		r := &root{folder: folder, pipeline: d.pipeline}
+		r := &root{folder: folder}
 		for _, o := range c.Memory.Roots {
 			if o.Problem == "" && o.Name == folder.Name {
 				r.config = o
@@ -66,12 +66,11 @@ func (d *daemon) openRoots() {
 				}
 				return r.config.SkipDir(path)
 			}}
-		r.watcher = d.newWatcher(r.Dir, r, r, cookieDir(c, folder), d.logger.With("folder", folder.Name))
-		d.pipeline.files.roots[folder.Name] = r
+		d.watch(r, d.logger.With("folder", folder.Name))
 		d.roots = append(d.roots, r)
 	}
 	for _, r := range d.roots {
-		r.others = []*vault.Vault{d.vault}
+		r.others = []*vault.Vault{d.memory.Vault}
 		for _, o := range d.roots {
 			if o != r {
 				r.others = append(r.others, o.Vault)
@@ -80,97 +79,88 @@ func (d *daemon) openRoots() {
 	}
 }
 
-func (d *daemon) newWatcher(dir string, disk watcher.Disk, sink watcher.Sink, cookies string,
-	logger *slog.Logger) *watcher.Watcher {
+// watch makes a root a part of the memory, with its watcher.
+func (d *daemon) watch(r *root, logger *slog.Logger) {
 	t := &d.config.Tuning
-	return &watcher.Watcher{
-		Dir: dir, Disk: disk, Sink: sink, CookieDir: cookies, Logger: logger,
+	r.pipeline, d.pipeline.files.roots[r.folder] = d.pipeline, r
+	r.watcher = &watcher.Watcher{
+		Dir: r.Dir, Disk: r, Sink: r, CookieDir: cookieDir(d.config, r.folder), Logger: logger,
 		Debounce: t.Settle, MaxWait: t.MaxWait, DeletionDelay: t.Vanish, Reconcile: t.Reconcile, Poll: t.Poll,
-		GitChanged: func(since time.Time) bool { return vault.GitChanged(dir, since) },
+		GitChanged: func(since time.Time) bool { return vault.GitChanged(r.Dir, since) },
 	}
 }
 
 func cookieDir(c *config.Config, r *memory.Root) string {
+	if r == nil {
+		return filepath.Join(c.State.Dir, "cookies")
+	}
 	return filepath.Join(c.State.Dir, "cookies-"+r.Name)
 }
 
-// eachWatcher calls do with the watcher of the memory directory and those of the
-// roots.
-func (d *daemon) eachWatcher(do func(*watcher.Watcher)) {
-	do(d.watcher)
-	for _, r := range d.roots {
-		do(r.watcher)
-	}
-}
+// allRoots returns the memory directory and the folders.
+func (d *daemon) allRoots() []*root { return append([]*root{d.memory}, d.roots...) }
 
+// files are the files of the memory directory and of the folders.
 type files struct {
-	*vault.Vault // the memory directory
-	layout       *memory.Layout
-	roots        map[string]*root // by name
-	times        fileTimes
+	layout *memory.Layout
+	roots  map[*memory.Root]*root
 }
 
-// find returns the vault of a file, the times of the files there, and the path below it.
-func (f *files) find(path string) (v *vault.Vault, times *fileTimes, below string) {
-	if folder, below := f.layout.CutRoot(path); folder != nil {
-		r := f.roots[folder.Name]
-		return r.Vault, &r.times, below
-	}
-	return f.Vault, &f.times, path
+// find returns the root of a file, and the path below it.
+func (f *files) find(path string) (r *root, below string) {
+	folder, below := f.layout.CutRoot(path)
+	return f.roots[folder], below
 }
 
-// Stat is [vault.Vault.Stat] for a file of the memory directory or of a root.
+// Stat is [vault.Vault.Stat] for a file of any root.
 func (f *files) Stat(path string) (memory.Stamp, error) {
-	v, _, below := f.find(path)
-	return v.Stat(below)
+	r, below := f.find(path)
+	return r.Stat(below)
 }
 
-// Observe is [vault.Vault.Observe] for a file of the memory directory or of a root.
+// Observe is [vault.Vault.Observe] for a file of any root.
 func (f *files) Observe(path string) (memory.Stamp, error) {
-	v, _, below := f.find(path)
-	return v.Observe(below)
+	r, below := f.find(path)
+	return r.Observe(below)
 }
 
-// Read is [vault.Vault.Read] for a file of the memory directory or of a root. It reads
-// nothing of a root that overlaps another directory. The time of change is the one at
-// which the content was written.
+// Read is [vault.Vault.Read] for a file of any root. It reads nothing of a folder that
+// overlaps another directory. The time of change is the one at which the content was
+// written.
 func (f *files) Read(path string) (vault.File, error) {
-	if folder, _ := f.layout.CutRoot(path); folder != nil {
-		if err := f.roots[folder.Name].checkOverlap(); err != nil {
-			return vault.File{Path: path}, err
-		}
+	r, below := f.find(path)
+	if err := r.checkOverlap(); err != nil {
+		return vault.File{Path: path}, err
 	}
-	v, times, below := f.find(path)
-	file, err := v.Read(below)
+	file, err := r.Vault.Read(below)
 	if err == nil {
-		file.ModTime = times.written(file)
+		file.ModTime = r.times.written(file)
 	}
 	file.Path = path
 	return file, err
 }
 
-// known lists the files of a root in the index by their paths below it, or those of the
-// memory directory.
-func (p *pipeline) known(folder *memory.Root) iter.Seq2[string, memory.Stamp] {
+// Known implements [watcher.Sink].
+func (r *root) Known() iter.Seq2[string, memory.Stamp] {
 	return func(yield func(string, memory.Stamp) bool) {
-		for path, stamp := range p.index.Known() {
-			if r, below := p.layout.CutRoot(path); r == folder && !yield(below, stamp) {
+		for path, stamp := range r.pipeline.index.Known() {
+			if folder, below := r.pipeline.layout.CutRoot(path); folder == r.folder && !yield(below, stamp) {
 				return
 			}
 		}
 	}
 }
 
-// Known implements [watcher.Sink].
-func (r *root) Known() iter.Seq2[string, memory.Stamp] { return r.pipeline.known(r.folder) }
-
-// rootBatch is the number of files of a root after which the changes of the memory
-// directory and of other roots get their turn.
+// rootBatch is the number of files of a folder after which the changes of the memory
+// directory and of other folders get their turn.
 const rootBatch = 64
 
 // Changed implements [watcher.Sink].
 func (r *root) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
-	r.pipeline.listCommits(r.folder.Path(""), len(paths))
+	r.pipeline.listCommits(r, len(paths))
+	if r.folder == nil {
+		return r.pipeline.Changed(ctx, paths, why)
+	}
 	for batch := range slices.Chunk(paths, rootBatch) {
 		batch = slices.Clone(batch)
 		for i, below := range batch {
@@ -215,10 +205,13 @@ func (r *root) Walk(ctx context.Context, from string, enter func(memory.Director
 	return r.Vault.Walk(ctx, from, enter)
 }
 
-// checkOverlap returns an error if the folder overlaps another one. It resolves all
+// checkOverlap returns an error if a folder overlaps another one. It resolves all
 // paths again, because each of the directories can be moved. While the memory
 // directory cannot be resolved, it may be anywhere, also in the folder.
 func (r *root) checkOverlap() error {
+	if r.folder == nil {
+		return nil
+	}
 	real, err := r.RealPath()
 	if err != nil {
 		return err
@@ -266,7 +259,7 @@ func (d *daemon) SyncRoots(ctx context.Context, names []string) error {
 // syncAll is [daemon.Sync] and SyncRoots for all roots. It waits for the roots at most
 // as long as given, because the memory must not depend on a slow file system.
 func (d *daemon) syncAll(ctx context.Context, most time.Duration) error {
-	if err := d.watcher.Sync(ctx); err != nil {
+	if err := d.memory.watcher.Sync(ctx); err != nil {
 		return err
 	}
 	var names []string
@@ -313,19 +306,16 @@ func (d *daemon) searchedRoots() (list []ops.Root) {
 	return list
 }
 
-// walkAll returns the files of the memory directory and of the roots, except those
-// of missing ones.
+// walkAll returns the files of the memory directory and of the folders, except those
+// of missing folders.
 func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
-	all, err := d.vault.Walk(ctx, "", nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range d.roots {
-		if r.isMissing() {
+	all := &memory.Tree{}
+	for _, r := range d.allRoots() {
+		if r.folder != nil && r.isMissing() {
 			continue
 		}
 		tree, err := r.Walk(ctx, "", nil)
-		if errors.Is(err, vault.ErrRoot) {
+		if r.folder != nil && errors.Is(err, vault.ErrRoot) {
 			continue // a problem of the folder
 		}
 		if err != nil {
@@ -335,11 +325,14 @@ func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 			f.Path = r.folder.Path(f.Path)
 			all.Files = append(all.Files, f)
 		}
+		if r.folder == nil {
+			all.Skipped = tree.Skipped
+		}
 	}
 	return all, nil
 }
 
 func (d *daemon) inMissingRoot(path string) bool {
-	folder, _ := d.pipeline.layout.CutRoot(path)
-	return folder != nil && d.pipeline.files.roots[folder.Name].isMissing()
+	r, _ := d.pipeline.files.find(path)
+	return r.folder != nil && r.isMissing()
 }

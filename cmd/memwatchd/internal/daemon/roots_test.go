@@ -140,7 +140,7 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 	} {
 		g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
 	}
-	g.daemon.watcher.VerifyNow()
+	g.daemon.memory.watcher.VerifyNow()
 	g.mustSend(t, c, "sync", ownerInPrivate)
 	testkit.Must(t, g.stop())
 	if diff := cmp.Diff(before, treeState(t, dir)); diff != "" {

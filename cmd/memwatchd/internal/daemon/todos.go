@@ -18,7 +18,7 @@ func (d *daemon) openTodos() {
 		State:   filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Memory.ShortTermDays, Location: c.Location, Off: !c.Todosync.Enabled,
 		Debounce: max(todosync.DefaultDebounce, 2*c.Tuning.Vanish), Logger: d.logger, Now: config.Now,
-		CatchUp: d.watcher.Sync,
+		CatchUp: d.memory.watcher.Sync,
 	}
 	if c.Todosync.AppendOnly {
 		d.todos.AppendOnly = func(path string) bool { return d.pipeline.layout.Place(path).Kind == memory.Daily }

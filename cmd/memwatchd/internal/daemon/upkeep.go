@@ -39,9 +39,9 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 		return nil, err
 	}
 	u := &maintenance{semaphore: semaphore.NewWeighted(1), host: &compactor.Host{
-		Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: config.Now}}
+		Name: name, Configured: c.Compactor.Host, Disk: d.memory.Vault, Writer: w, Now: config.Now}}
 	root := compactor.Root{
-		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parseFile, Layout: p.layout,
+		Files: p.documents, Disk: d.memory.Vault, Writer: w, Parse: p.parseFile, Layout: p.layout,
 		Paths: d.listPaths,
 		Claim: u.host.Claim, Location: c.Location, Now: config.Now,
 	}

@@ -33,7 +33,7 @@ func (d *daemon) openWriting() (err error) {
 		d.pipeline.events.publish(ops.Change{Event: api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}})
 	}
 	d.writer = &vault.Writer{
-		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
+		Vault: d.memory.Vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Tuning.Quiet, -1),
 		MaxChangesPerMinute: c.Tuning.MaxChanges,
 	}
@@ -50,7 +50,7 @@ func (d *daemon) openWriting() (err error) {
 // mayWrite reports whether the daemon may change files on its own: not while so
 // many files are missing that the disk may be away.
 func (d *daemon) mayWrite() bool {
-	return d.config.Write.Enabled && rootState(d.watcher.Status()) == watcher.RootWatched
+	return d.config.Write.Enabled && rootState(d.memory.watcher.Status()) == watcher.RootWatched
 }
 
 // attachWriter gives the operations the writer and the jobs that change files.
@@ -78,7 +78,7 @@ func (d *daemon) startWriteJobs(ctx context.Context) error {
 
 // isRootMissing reports whether the root is missing, as while its disk is not mounted
 // yet.
-func (d *daemon) isRootMissing() bool { return d.watcher.Status().Root == watcher.RootMissing }
+func (d *daemon) isRootMissing() bool { return d.memory.watcher.Status().Root == watcher.RootMissing }
 
 // runTodos keeps the copies of tasks in step. It starts once the root can be
 // read, because changes made before the first snapshot must not count as new.
@@ -87,7 +87,7 @@ func (d *daemon) runTodos(ctx context.Context) error {
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}
-		if d.watcher.Sync(ctx) != nil || d.mayMissFiles() {
+		if d.memory.watcher.Sync(ctx) != nil || d.mayMissFiles() {
 			continue
 		}
 		if err := d.todos.Start(ctx); err != nil && ctx.Err() == nil {
