@@ -27,6 +27,7 @@ func (p *docParser) finishDocument() {
 	}
 	slices.Sort(p.fileTags)
 	p.fileTags = slices.Clip(slices.Compact(p.fileTags))
+	p.fileTimes = map[bool]time.Time{false: p.fileTime(false), true: p.fileTime(true)}
 	d.publicBelow = make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		e := &d.Entries[i]
@@ -153,20 +154,15 @@ func (p *docParser) completeTags(e *Entry) {
 // changed.
 func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.Time {
 	loc, from, to := p.l.location(), p.from, p.to
-	t := p.meta.ModTime
-	switch updated, ok := p.updatedTime(e, dr); {
+	t, ok := p.updatedTime(e, dr)
+	switch {
 	case ok:
-		t = updated
 	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.isDailyNote()):
 		t = time.Date(from.Year(), from.Month(), from.Day(), s.hour, s.minute, s.second, 0, loc)
 	case e.Added != "":
 		t, _, _ = dayBounds(e.Added, loc)
-	case !p.d.Front.Updated.IsZero() && (p.d.Own.Visibility == PublicOK || e.Partition == p.d.Own):
-		t = p.d.Front.Updated
-	case p.dated:
-		t = from
-	case p.d.Place.Kind == Note:
-		t = p.noteTime(e)
+	default:
+		t = p.fileTimes[p.d.Own.Visibility == PublicOK || e.Partition == p.d.Own]
 	}
 	if t.IsZero() {
 		return t
@@ -180,20 +176,26 @@ func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.T
 	return t.UTC()
 }
 
-// noteTime returns the time of an entry of an ordinary note that has none of its
-// own: the time in the frontmatter, the day in the file name, or the time of the
-// file.
-func (p *docParser) noteTime(e *Entry) time.Time {
-	d := p.d
-	if d.Own.Visibility == PublicOK || e.Partition == d.Own {
-		for _, key := range noteTimeKeys {
-			if t, ok := ParseTime(d.Front.text(key), p.l.location()); ok {
-				return t
-			}
+// fileTime returns the time of entries that have none of their own: the one in the
+// frontmatter, if their readers may read it, the day of the path, for an ordinary note
+// the day in its name, or the time of the file.
+func (p *docParser) fileTime(front bool) time.Time {
+	d, loc := p.d, p.l.location()
+	switch {
+	case front && !d.Front.Updated.IsZero():
+		return d.Front.Updated
+	case p.dated:
+		return p.from
+	case d.Place.Kind != Note:
+		return p.meta.ModTime
+	}
+	for _, key := range noteTimeKeys {
+		if t, ok := ParseTime(d.Front.text(key), loc); front && ok {
+			return t
 		}
 	}
 	base, _ := CutMarkdown(path.Base(d.Place.Path))
-	if t, _, ok := dayBounds(dayInName(base), p.l.location()); ok {
+	if t, _, ok := dayBounds(dayInName(base), loc); ok {
 		return t
 	}
 	return p.meta.ModTime

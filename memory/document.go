@@ -609,8 +609,5 @@ func (d *Document) isSeparator(line int) bool {
 // LineStart returns the offset of a line, from 1, or the end of the file.
 func (d *Document) LineStart(line int) int { return d.lines.start(line) }
 
-// LineEnding returns the line ending of the first line, or a line feed.
-func (d *Document) LineEnding() []byte { return d.lineEnding(1) }
-
 // lineEnding returns the line ending of a line, see [lines.ending].
 func (d *Document) lineEnding(line int) []byte { return d.lines.ending(d.Source, line) }

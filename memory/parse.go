@@ -140,6 +140,8 @@ type docParser struct {
 	dated    bool      // the path contains a day
 	from, to time.Time // first and last second of that day
 
+	fileTimes map[bool]time.Time // by whether the reader may read the frontmatter, see fileTime
+
 	block block  // the current block
 	cuts  []Span // buffer for one entry
 	buf   []byte // buffer for one entry

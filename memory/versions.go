@@ -207,7 +207,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		p.raw, p.above, p.index = raw(from, line), raw(end+1, from-1), len(v.pieces)
 		end = line
 		if !strings.HasSuffix(p.raw, "\n") && !strings.HasSuffix(p.raw, "\r") {
-			p.raw += string(d.LineEnding()) // of the last line
+			p.raw += string(d.lineEnding(1)) // of the last line
 		}
 		p.text = lineFeeds(p.raw)
 		p.open = openBoxes(p.text)
@@ -520,7 +520,7 @@ func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 // lines of our version have, or else the one that it has in its own version.
 func (m *VersionMerge) join(list []*merged) (out []byte) {
 	ours := m.versions[ourVersion]
-	common, newline := commonEnding(ours.doc.Source), string(ours.doc.LineEnding())
+	common, newline := commonEnding(ours.doc.Source), string(ours.doc.lineEnding(1))
 	write := func(raw string) {
 		if common != "" {
 			raw = strings.ReplaceAll(unixLines(raw), "\n", common)
