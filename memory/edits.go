@@ -162,11 +162,11 @@ func (w *passAttempt) emptiedHeadings() map[int]bool {
 			public[h] = public[h] || d.Entries[i].Partition.Visibility == PublicOK
 		}
 	}
-	for i := range w.below {
-		if i < 0 {
-			continue // at the top of the file
+	for _, in := range w.inserts {
+		if in.below < 0 {
+			continue
 		}
-		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
+		for h := d.Entries[in.below].Heading; h >= 0; h = d.Headings[h].Parent {
 			remains[h] = true
 		}
 	}
@@ -261,62 +261,47 @@ func (w *passAttempt) parseSingle(text string) (*Document, error) {
 	return one, nil
 }
 
-// insertTexts finds the insertion points of the texts and adds their edits.
+// insertTexts parses each text alone, finds the insertion points, and adds their edits.
 func (w *passAttempt) insertTexts() error {
-	d := w.d
-	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := insertionPoint{line: d.bodyLine() - 1, beside: i}
-		if i >= 0 {
-			if c := w.entries[i]; c != nil && c.remove {
-				return fmt.Errorf("cannot insert below a removed entry; replace the entry")
+	for i := range w.inserts {
+		in := &w.inserts[i]
+		var texts []*Document
+		shown := false // one of the texts would be public
+		for _, text := range in.texts {
+			one, err := w.parseSingle(text)
+			if err != nil {
+				return err
 			}
-			e := &d.Entries[i]
-			s.line, s.path, s.heading = e.EndLine, e.Sections, e.Block == EmptyHeading
+			texts, shown = append(texts, one), shown || w.d.wouldBePublic(&one.Entries[0])
 		}
-		if err := w.insert(w.below[i], func(bool) (insertionPoint, error) { return s, nil }); err != nil {
-			return err
-		}
-	}
-	for _, section := range w.sections {
-		err := w.insert(section.texts, func(shown bool) (s insertionPoint, err error) {
-			switch {
-			case section.atEnd:
-				s, err = d.newSection(section.path, shown)
-			case section.verbatim && len(section.path) == 0:
-				s = d.endOfTop()
-			default:
-				s, err = d.endOf(section.path, shown)
-			}
-			s.verbatim = section.verbatim
-			return s, err
-		})
+		s, err := w.insertionPoint(in, shown)
 		if err != nil {
 			return err
 		}
+		s.texts, s.verbatim = texts, in.verbatim
+		w.insertPoints = append(w.insertPoints, s)
+		w.editList = append(w.editList, w.insertionEdit(&s))
 	}
 	return nil
 }
 
-// insert adds the edit that inserts texts, each parsed alone, at the insertion point that find
-// returns. Shown reports whether one of them would be public.
-func (w *passAttempt) insert(texts []string, find func(shown bool) (insertionPoint, error)) error {
-	var list []*Document
-	shown := false
-	for _, text := range texts {
-		one, err := w.parseSingle(text)
-		if err != nil {
-			return err
-		}
-		list, shown = append(list, one), shown || w.d.wouldBePublic(&one.Entries[0])
+func (w *passAttempt) insertionPoint(in *insertion, shown bool) (insertionPoint, error) {
+	d := w.d
+	switch {
+	case in.atEnd:
+		return d.newSection(in.section, shown)
+	case in.below == endOfSection && in.verbatim && len(in.section) == 0:
+		return d.endOfTop(), nil
+	case in.below == endOfSection:
+		return d.endOf(in.section, shown)
+	case in.below == topOfFile:
+		return insertionPoint{line: d.bodyLine() - 1, beside: -1}, nil
 	}
-	s, err := find(shown)
-	if err != nil {
-		return err
+	if c := w.entries[in.below]; c != nil && c.remove {
+		return insertionPoint{}, errors.New("cannot insert below a removed entry; replace the entry")
 	}
-	s.texts, s.gap = list, w.d.headingGap()
-	w.insertPoints = append(w.insertPoints, s)
-	w.editList = append(w.editList, w.insertionEdit(&s))
-	return nil
+	e := &d.Entries[in.below]
+	return insertionPoint{line: e.EndLine, beside: in.below, path: e.Sections, heading: e.Block == EmptyHeading}, nil
 }
 
 // insertionEdit returns the edit for an insertion point. It adds as many blank
@@ -357,7 +342,7 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		e := &one.Entries[0]
 		switch {
 		case heading:
-			blankLines(max(s.gap, w.minGap))
+			blankLines(max(d.headingGap(), w.minGap))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
 			blankLines(max(d.listGap(before), w.minGap))

@@ -23,8 +23,7 @@ import (
 type Revision struct {
 	doc      *Document
 	entries  map[int]*entryChange
-	below    map[int][]string // texts by the entry above them; -1 for the top
-	sections []sectionText    // in the order in which the sections were first used
+	inserts  []insertion // in the order in which the places were first used
 	fields   []fieldChange
 	counters bool
 	counted  []string // fields added with an initial value that SetCounters must correct
@@ -44,18 +43,24 @@ type entryChange struct {
 	attributes []Attribute
 }
 
-// A sectionText is a list of texts for the end of a section, or for a new
-// section at the end of the file.
-type sectionText struct {
-	path     []string
+// An insertion is a list of texts for one place.
+type insertion struct {
+	below    int      // the entry above the texts, topOfFile or endOfSection
+	section  []string // of endOfSection: its path
+	atEnd    bool     // the section is a new one at the end of the file
+	verbatim bool     // the texts keep their markers and indentations
 	texts    []string
-	atEnd    bool
-	verbatim bool
 }
+
+// Places of an insertion other than below an entry.
+const (
+	topOfFile    = -1
+	endOfSection = -2
+)
 
 // Revise returns a new revision of the document, without changes.
 func (d *Document) Revise() *Revision {
-	return &Revision{doc: d, entries: map[int]*entryChange{}, below: map[int][]string{}}
+	return &Revision{doc: d, entries: map[int]*entryChange{}}
 }
 
 func (r *Revision) fail(format string, args ...any) {
@@ -142,10 +147,22 @@ func (r *Revision) Replace(entry int, text string) {
 // the top of the file below its frontmatter. A list item takes the marker and
 // indentation of the list around it.
 func (r *Revision) Insert(after int, text string) {
-	if after != -1 && r.changeFor(after) == nil {
-		return
+	if after == topOfFile || r.changeFor(after) != nil {
+		r.insert(after, nil, text)
 	}
-	r.below[after] = append(r.below[after], text)
+}
+
+// insert adds a text to those for a place.
+func (r *Revision) insert(below int, section []string, text string) *insertion {
+	i := slices.IndexFunc(r.inserts, func(in insertion) bool {
+		return !in.atEnd && in.below == below && slices.Equal(in.section, section)
+	})
+	if i < 0 {
+		i = len(r.inserts)
+		r.inserts = append(r.inserts, insertion{below: below, section: slices.Clone(section)})
+	}
+	r.inserts[i].texts = append(r.inserts[i].texts, text)
+	return &r.inserts[i]
 }
 
 // Append inserts a text, one block of Markdown, at the end of a section, before
@@ -153,23 +170,13 @@ func (r *Revision) Insert(after int, text string) {
 // omit outer ones. A missing section is added at the end of the innermost
 // existing section of the path, or of the file. An empty path is the end of the
 // file.
-func (r *Revision) Append(section []string, text string) { r.appendTo(section, text) }
-
-func (r *Revision) appendTo(section []string, text string) *sectionText {
-	i := slices.IndexFunc(r.sections, func(s sectionText) bool { return !s.atEnd && slices.Equal(s.path, section) })
-	if i < 0 {
-		i = len(r.sections)
-		r.sections = append(r.sections, sectionText{path: slices.Clone(section)})
-	}
-	r.sections[i].texts = append(r.sections[i].texts, text)
-	return &r.sections[i]
-}
+func (r *Revision) Append(section []string, text string) { r.insert(endOfSection, section, text) }
 
 // AppendVerbatim is like [Revision.Append], but the text, a list item, keeps its
 // marker and indentation. An empty path is the end of the text above the first
 // heading.
 func (r *Revision) AppendVerbatim(section []string, text string) {
-	r.appendTo(section, text).verbatim = true
+	r.insert(endOfSection, section, text).verbatim = true
 }
 
 // AppendSection adds a heading with texts, each one block of Markdown, at the
@@ -180,7 +187,8 @@ func (r *Revision) AppendSection(heading string, texts ...string) {
 	if len(texts) == 0 {
 		r.fail("text for the section %q is empty", heading)
 	}
-	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), atEnd: true})
+	r.inserts = append(r.inserts,
+		insertion{below: endOfSection, section: []string{heading}, atEnd: true, texts: slices.Clone(texts)})
 }
 
 // SetCounters corrects the counters of tasks and follow-ups after all other
@@ -227,7 +235,7 @@ func (r *Revision) Empty() bool {
 			return false
 		}
 	}
-	return len(r.below) == 0 && len(r.sections) == 0 && (!r.counters || len(r.doc.wrongCounters()) == 0)
+	return len(r.inserts) == 0 && (!r.counters || len(r.doc.wrongCounters()) == 0)
 }
 
 // Apply applies the changes and returns the new source, or the source of the
@@ -280,11 +288,16 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 // original. Then follow one for each section, since an earlier one may create it,
 // one for the summary, and one for the counters.
 func (r *Revision) splitPasses() (list []*Revision) {
-	if len(r.entries)+len(r.below)+len(r.fields) > 0 {
-		list = append(list, &Revision{entries: r.entries, below: r.below, fields: r.fields})
+	first := &Revision{entries: r.entries, fields: r.fields}
+	for i, in := range r.inserts {
+		if in.below == endOfSection {
+			list = append(list, &Revision{inserts: r.inserts[i : i+1]})
+		} else {
+			first.inserts = append(first.inserts, in)
+		}
 	}
-	for i := range r.sections {
-		list = append(list, &Revision{sections: r.sections[i : i+1]})
+	if len(first.entries)+len(first.inserts)+len(first.fields) > 0 {
+		list = slices.Insert(list, 0, first)
 	}
 	if r.titles {
 		list = append(list, &Revision{titles: true})

@@ -15,7 +15,6 @@ type insertionPoint struct {
 	beside   int       // the entry that ends there, -1 for none
 	heading  bool      // the line is a heading's
 	headings []Heading // headings to insert first
-	gap      int       // blank lines below the heading
 	path     []string  // suffix of the section path of the inserted entries
 	texts    []*Document
 	verbatim bool // the texts keep their markers and indentations
