@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -85,15 +86,9 @@ func (p *docParser) checkCounters() {
 	if p.d.Place.Root != "" {
 		return // the file is never changed
 	}
-	tasks, followUps := p.d.frontCounters()
-	for _, c := range []struct {
-		key, written string
-		counted      Progress
-	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
-		if c.written != "" && c.written != c.counted.String() {
-			p.frontProblem(CounterWrong, c.key,
-				c.key+" is "+strconv.Quote(c.written)+", but the boxes count "+c.counted.String())
-		}
+	for _, c := range p.d.wrongCounters(true) {
+		p.frontProblem(CounterWrong, c.key,
+			fmt.Sprintf("%s is %q, but the boxes count %s", c.key, p.d.Front.text(c.key), c.value))
 	}
 }
 

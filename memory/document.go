@@ -232,15 +232,6 @@ func (d *Document) Progress(v View) (tasks, followUps Progress) {
 	return d.countTasks(func(e *Entry) bool { return e.Readable(v) })
 }
 
-// frontCounters returns the correct counters for the frontmatter. It counts only
-// boxes that every reader of the frontmatter may read, so that the counters do
-// not reveal others.
-func (d *Document) frontCounters() (tasks, followUps Progress) {
-	return d.countTasks(func(e *Entry) bool {
-		return e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK
-	})
-}
-
 // countTasks counts the boxes of the entries for which counts returns true.
 func (d *Document) countTasks(counts func(*Entry) bool) (tasks, followUps Progress) {
 	for i := range d.Entries {

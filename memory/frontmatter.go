@@ -26,18 +26,17 @@ type Front struct {
 	Broken  bool // it cannot be parsed; only Present and Span are set
 	Span    Span // from the opening line to the end of the closing line; empty if it is not closed
 
-	Updated          time.Time
-	Summary          string
-	Tasks, FollowUps string // "done/total" as written
-	SessionID        string
-	Source           string
-	By               string   // key written_by: subject that wrote the summary, if that is not the subject of the file
-	Tags             []string // as written, without '#'
-	SubjectID        string
-	ContactID        string
-	ContactNickname  string
-	HasVisibility    bool // Visibility is set in the file
-	Visibility       Visibility
+	Updated         time.Time
+	Summary         string
+	SessionID       string
+	Source          string
+	By              string   // key written_by: subject that wrote the summary, if that is not the subject of the file
+	Tags            []string // as written, without '#'
+	SubjectID       string
+	ContactID       string
+	ContactNickname string
+	HasVisibility   bool // Visibility is set in the file
+	Visibility      Visibility
 
 	Fields []Field // every key, in order
 }
@@ -318,7 +317,6 @@ func (p *docParser) setFrontValues() {
 		p.frontProblem("summary_old", "summary_at",
 			"items are newer than the summary; write a new summary and remove summary_at")
 	}
-	f.Tasks, f.FollowUps = f.text("tasks"), f.text("follow_ups")
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
 	f.ContactID, f.ContactNickname = f.text("contact_id"), f.text("contact_nickname")
 	tags, _ := f.Field("tags")

@@ -22,7 +22,7 @@ func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
 		if diff := cmp.Diff(h, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" || len(d.Problems) > 0 || d.Unsound {
 			t.Errorf("%q: %v (-given +read):\n%s", s, d.Problems, diff)
 		}
-		if f.text("created_at") != f.text("updated_at") || f.Tasks != "0/0" || f.FollowUps != "0/0" {
+		if f.text("created_at") != f.text("updated_at") || f.text("tasks") != "0/0" || f.text("follow_ups") != "0/0" {
 			t.Errorf("%q: %+v", s, f)
 		}
 	}

@@ -235,7 +235,7 @@ func (r *Revision) Empty() bool {
 			return false
 		}
 	}
-	return len(r.inserts) == 0 && (!r.counters || len(r.doc.wrongCounters()) == 0)
+	return len(r.inserts) == 0 && (!r.counters || len(r.doc.wrongCounters(false)) == 0)
 }
 
 // Apply applies the changes and returns the new source, or the source of the
@@ -267,7 +267,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 			p.fields = []fieldChange{{"summary", d.titles()}}
 		}
 		if p.counters {
-			for _, f := range d.wrongCounters() {
+			for _, f := range d.wrongCounters(false) {
 				if !slices.ContainsFunc(r.fields, func(g fieldChange) bool { return f.key == g.key }) ||
 					slices.Contains(r.counted, f.key) {
 					p.fields = append(p.fields, f)
@@ -354,12 +354,16 @@ type passAttempt struct {
 }
 
 // wrongCounters returns the existing but wrong counters of the frontmatter,
-// with their correct values.
-func (d *Document) wrongCounters() []fieldChange {
-	tasks, followUps := d.frontCounters()
-	var wrong []fieldChange
+// with their correct values. It counts only boxes that every reader of the
+// frontmatter may read, so that the counters do not reveal others. Lists cannot be
+// corrected.
+func (d *Document) wrongCounters(lists bool) (wrong []fieldChange) {
+	tasks, followUps := d.countTasks(func(e *Entry) bool {
+		return e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK
+	})
 	for _, c := range []fieldChange{{"tasks", tasks.String()}, {"follow_ups", followUps.String()}} {
-		if f, ok := d.Front.Field(c.key); ok && f.Value != "" && f.isScalar() && !c.alreadySet(&d.Front) {
+		f, _ := d.Front.Field(c.key)
+		if was := d.Front.text(c.key); (lists || f.isScalar()) && was != "" && was != c.value {
 			wrong = append(wrong, c)
 		}
 	}
