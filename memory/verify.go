@@ -136,63 +136,43 @@ func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNod
 }
 
 // checkEntry compares an entry with its original, apart from the requested
-// changes.
+// changes. The title, the links and the added date follow from the text.
 func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
-	want, got := a, b
-	if len(c.attributes)+len(c.tasks) > 0 || w.changesField("tags") { // entries are large, and most unchanged
-		want, got = new(*a), new(*b)
-	}
+	attributes := a.Attributes
 	if len(c.attributes) > 0 {
-		want.Attributes = map[string]string{}
-		maps.Copy(want.Attributes, a.Attributes)
+		attributes = map[string]string{}
+		maps.Copy(attributes, a.Attributes)
 		for _, x := range c.attributes {
-			want.Attributes[x.Key] = x.Value
+			attributes[x.Key] = x.Value
 			if x.Value == "" {
-				delete(want.Attributes, x.Key)
+				delete(attributes, x.Key)
 			}
 		}
 	}
-	if len(c.tasks)+len(c.attributes) > 0 {
-		want.Tasks, want.Text = slices.Clone(a.Tasks), b.Text
-		for i := range want.Tasks {
-			t := &want.Tasks[i]
-			if state, ok := c.tasks[i]; ok {
-				t.State = state
-				if t.Box.Start == t.Box.End { // a check mark at the start of the text
-					want.Title, want.Added, want.Norm = b.Title, b.Added, withoutMark(a.Norm)
-					got.Norm = withoutMark(b.Norm)
-				}
-			}
-			if t.isEntry && i < len(b.Tasks) && a.Attributes["id"] != b.Attributes["id"] {
-				t.ID = b.Tasks[i].ID
-			}
+	same := len(a.Tasks) == len(b.Tasks)
+	for i := 0; same && i < len(a.Tasks); i++ {
+		want, got := a.Tasks[i], b.Tasks[i]
+		if state, ok := c.tasks[i]; ok {
+			want.State = state
 		}
+		if want.isEntry && a.Attributes["id"] != b.Attributes["id"] {
+			want.ID = got.ID
+		}
+		want.Line, want.Box = got.Line, got.Box
+		same = want == got
 	}
-	if w.changesField("tags") {
-		want.Tags = got.Tags
-	}
-	if !want.sameMeaning(got) {
+	changed := len(c.tasks)+len(c.attributes) > 0
+	if !same || a.Block != b.Block || !changed && a.Text != b.Text || withoutMark(a.Norm) != withoutMark(b.Norm) ||
+		!slices.Equal(a.Sections, b.Sections) || !w.changesField("tags") && !slices.Equal(a.Tags, b.Tags) ||
+		!maps.Equal(attributes, b.Attributes) {
 		return newMismatch(a.Line, "would have another meaning")
 	}
 	return w.checkReaders(a, b, c)
 }
 
+// withoutMark returns a normalized text without the check mark of a task that has no box.
 func withoutMark(norm string) string {
 	return strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(norm, checkMark), emojiStyle), " ")
-}
-
-// sameMeaning reports whether two entries differ in their places and readers only.
-func (e *Entry) sameMeaning(o *Entry) bool {
-	return e.Block == o.Block && e.Text == o.Text && e.Norm == o.Norm && e.Title == o.Title && e.Added == o.Added &&
-		slices.Equal(e.Sections, o.Sections) && slices.Equal(e.Tags, o.Tags) &&
-		maps.Equal(e.Attributes, o.Attributes) &&
-		slices.EqualFunc(e.Links, o.Links, func(a, b Link) bool {
-			return a.Text == b.Text && a.Target == b.Target && a.Anchor == b.Anchor
-		}) &&
-		slices.EqualFunc(e.Tasks, o.Tasks, func(a, b Task) bool {
-			b.Line, b.Box = a.Line, a.Box
-			return a == b
-		})
 }
 
 // checkReaders compares the readers of an entry with those of its original.
