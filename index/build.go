@@ -35,22 +35,24 @@ func newBuilder() *builder {
 // are not built: their numbers are those of the record.
 func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte, before *file) (*file, []*block) {
 	f := &file{
-		path:    doc.Place.Path,
-		stamp:   stamp,
-		hash:    hash,
-		kind:    doc.Place.Kind,
-		owner:   doc.Place.Owner,
-		day:     doc.Place.Day,
+		FileInfo: FileInfo{
+			Path:    doc.Place.Path,
+			Kind:    doc.Place.Kind,
+			Owner:   doc.Place.Owner,
+			Day:     doc.Place.Day,
+			Session: doc.Front.SessionID,
+			Claim:   doc.Claim,
+			Stamp:   stamp,
+			Hash:    hash,
+		},
 		name:    doc.Place.Session,
-		session: doc.Front.SessionID,
 		contact: doc.Front.ContactID,
-		claim:   doc.Claim,
 	}
 	f.secret = slices.ContainsFunc(
-		[]string{f.path, f.name, f.session, f.contact, doc.Front.SubjectID, f.owner, doc.Partition.Owner},
+		[]string{f.Path, f.name, f.Session, f.contact, doc.Front.SubjectID, f.Owner, doc.Partition.Owner},
 		func(s string) bool { return secrets.Find(s) != nil })
 	w := fileWriter{builder: b, file: f}
-	if before != nil && before.hash != hash && !before.truncated {
+	if before != nil && before.Hash != hash && !before.Truncated {
 		w.before = before
 	}
 	w.writeDocument(doc)
@@ -89,7 +91,7 @@ type fileWriter struct {
 
 // writeDocument writes a variant: the whole file or its excerpt.
 func (w *fileWriter) writeDocument(doc *memory.Document) {
-	v := &variant{partition: doc.Partition, sum: sumOf(w.file.hash), entries: make([]entry, 0, len(doc.Entries)),
+	v := &variant{partition: doc.Partition, sum: sumOf(w.file.Hash), entries: make([]entry, 0, len(doc.Entries)),
 		links: linksOf(doc), written: noTime}
 	if doc.Partition.Visibility == memory.PublicOK {
 		v.sum = w.textSum(doc.Source)
@@ -372,7 +374,7 @@ func (w *fileWriter) admit(key string) bool {
 		return true
 	}
 	if len(w.known) >= maxFileTerms {
-		w.file.truncated = true
+		w.file.Truncated = true
 		return false
 	}
 	w.known[key] = struct{}{}

@@ -44,8 +44,8 @@ func TestTooManyTerms(t *testing.T) {
 			terms[key] = true // with the partition
 		}
 	}
-	if len(terms) > maxFileTerms+100 || len(terms) < maxFileTerms*9/10 || !f.truncated {
-		t.Errorf("%d terms, truncated: %v", len(terms), f.truncated)
+	if len(terms) > maxFileTerms+100 || len(terms) < maxFileTerms*9/10 || !f.Truncated {
+		t.Errorf("%d terms, truncated: %v", len(terms), f.Truncated)
 	}
 	if len(f.variants) != 2 || !has(blocks, 0, "zorb") || has(blocks, 0, "blarg") || !has(blocks, 1, "snork") {
 		t.Errorf("%d variants; zorb %v, blarg %v, snork %v", len(f.variants), has(blocks, 0, "zorb"), has(blocks, 0, "blarg"),
@@ -59,10 +59,10 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	must(t, newTable().assignBlocks(f))
 	back, err := unmarshalFile(f.marshal())
-	if err != nil || !back.truncated {
+	if err != nil || !back.Truncated {
 		t.Errorf("the record loses that the file is truncated: %v", err)
 	}
-	if f, _ := build(public); f.truncated {
+	if f, _ := build(public); f.Truncated {
 		t.Error("a small file is truncated")
 	}
 }

@@ -143,13 +143,13 @@ func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
 }
 
 func (v *preparedFilter) passesFile(f *file) bool {
-	if v.Path != "" && !MatchPath(v.Path, f.path) {
+	if v.Path != "" && !MatchPath(v.Path, f.Path) {
 		return false
 	}
 	// session_id and contact_id belong to the frontmatter. A view that cannot
 	// read the frontmatter finds a session only by its file name.
-	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) &&
-		!(f.session == v.Session && f.frontReadable(v.view)) {
+	if v.Session != "" && !(f.Kind == memory.Session && f.name == v.Session) &&
+		!(f.Session == v.Session && f.frontReadable(v.view)) {
 		return false
 	}
 	if v.Contact != "" && !(f.contact == v.Contact && f.frontReadable(v.view)) {

@@ -115,7 +115,7 @@ func (s *search) loadFiles(all []candidate) {
 	g.SetLimit(loaders)
 	for i, f := range files {
 		g.Go(func() error {
-			doc, err := s.source.Load(f.path)
+			doc, err := s.source.Load(f.Path)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}

@@ -10,10 +10,7 @@ package index
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -236,21 +233,4 @@ func (x *Index) Close() error {
 	err := x.store.close()
 	x.store = nil
 	return err
-}
-
-// Known returns an iterator over all files in the index with their stamps at
-// the time of indexing, ordered by path.
-func (x *Index) Known() iter.Seq2[string, memory.Stamp] {
-	var files []*file
-	for _, f := range x.snapshot().files.all() {
-		files = append(files, f)
-	}
-	slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.path, b.path) })
-	return func(yield func(string, memory.Stamp) bool) {
-		for _, f := range files {
-			if !yield(f.path, f.stamp) {
-				return
-			}
-		}
-	}
 }

@@ -99,8 +99,8 @@ func (t *table) load(s *store) error {
 			return err
 		}
 		all = append(all, f)
-		if old := newest[f.path]; old == nil || old.edition < f.edition {
-			newest[f.path] = f
+		if old := newest[f.Path]; old == nil || old.edition < f.edition {
+			newest[f.Path] = f
 		}
 		t.edition = max(t.edition, f.edition)
 		return nil
@@ -112,10 +112,10 @@ func (t *table) load(s *store) error {
 	for _, f := range all {
 		for _, p := range f.variants {
 			for _, n := range p.blocks {
-				blocks[n] = blocks[n] || newest[f.path] == f
+				blocks[n] = blocks[n] || newest[f.Path] == f
 			}
 		}
-		if newest[f.path] == f {
+		if newest[f.Path] == f {
 			t.addFile(f)
 		}
 	}

@@ -59,7 +59,7 @@ func (s *search) ownFactor(k entryKey) float64 {
 		return 1
 	}
 	v := s.table.variantAt(k.variant)
-	if slices.Contains(ownKinds, v.file.kind) || s.own.has(v, int(k.entry)) {
+	if slices.Contains(ownKinds, v.file.Kind) || s.own.has(v, int(k.entry)) {
 		return tuning.mine
 	}
 	return 1

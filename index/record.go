@@ -14,23 +14,13 @@ import (
 // text: hits are read from the file itself. A file is immutable once it is in
 // the table.
 type file struct {
-	path      string
-	stamp     memory.Stamp
-	hash      [32]byte
-	edition   uint64 // of the table that got this record
-	written   int64  // modification time at which this content was first seen, or noTime
-	kind      memory.Kind
-	owner     string // owner key of the place, which may change independently of the file
-	day       string
+	FileInfo
+	edition   uint64     // of the table that got this record
+	written   int64      // modification time at which this content was first seen, or noTime
 	name      string     // file name of the session
 	lastFront uint16     // index of the last variant that includes the frontmatter
-	session   string     // session_id; readable with the frontmatter
 	contact   string     // contact_id; readable with the frontmatter
-	claim     string     // subject that the file claims its directory for
-	truncated bool       // some terms are missing, see maxFileTerms
 	variants  []*variant // the whole file, then its excerpt if it has one
-
-	tasks bool // some entry has a task; not stored
 
 	// secret is set for a file whose path or ids contain a credential. Its record and the
 	// terms of its names are not on disk, so the file is applied again after a restart.
@@ -173,27 +163,27 @@ func unmarshalFile(b []byte) (*file, error) {
 }
 
 func (f *file) code(c *codec) {
-	c.string(&f.path)
-	c.varint(&f.stamp.Size, 0)
-	c.varint(&f.stamp.MTime, 0)
-	c.varint(&f.stamp.CTime, f.stamp.MTime) // usually short
-	number(c, &f.stamp.Inode)
-	copy(f.hash[:], c.bytes(f.hash[:]))
+	c.string(&f.Path)
+	c.varint(&f.Stamp.Size, 0)
+	c.varint(&f.Stamp.MTime, 0)
+	c.varint(&f.Stamp.CTime, f.Stamp.MTime) // usually short
+	number(c, &f.Stamp.Inode)
+	copy(f.Hash[:], c.bytes(f.Hash[:]))
 	number(c, &f.edition)
-	c.varint(&f.written, f.stamp.MTime)
-	number(c, &f.kind)
-	c.string(&f.owner)
-	c.string(&f.day)
+	c.varint(&f.written, f.Stamp.MTime)
+	number(c, &f.Kind)
+	c.string(&f.Owner)
+	c.string(&f.Day)
 	c.string(&f.name)
 	number(c, &f.lastFront)
-	c.string(&f.session)
+	c.string(&f.Session)
 	c.string(&f.contact)
-	c.string(&f.claim)
-	c.bool(&f.truncated)
+	c.string(&f.Claim)
+	c.bool(&f.Truncated)
 	list(c, &f.variants, 6)
 	for i := range f.variants {
 		if c.decodes {
-			f.variants[i] = &variant{sum: sumOf(f.hash)}
+			f.variants[i] = &variant{sum: sumOf(f.Hash)}
 		}
 		f.variants[i].code(c)
 	}
@@ -355,15 +345,15 @@ func list[T any](c *codec, l *[]T, size int) {
 // the path is nil if there is none.
 func (f *file) setWritten(before *file) {
 	f.written = noTime
-	if f.stamp != (memory.Stamp{}) {
-		f.written = f.stamp.MTime
+	if f.Stamp != (memory.Stamp{}) {
+		f.written = f.Stamp.MTime
 	}
 	modified := f.written
 	for _, v := range f.variants {
 		was := before.publicText(v.sum)
 		v.saved = v.written == modified || was != nil && was.saved
 	}
-	if before == nil || before.hash != f.hash || f.hash == [32]byte{} || before.written == noTime ||
+	if before == nil || before.Hash != f.Hash || f.Hash == [32]byte{} || before.written == noTime ||
 		modified <= before.written {
 		return
 	}
@@ -395,15 +385,13 @@ func (f *file) publicText(sum uint64) *variant {
 
 // setDerived sets the fields that are not stored.
 func (f *file) setDerived() {
-	f.tasks = false
+	f.file, f.Entries, f.Tasks = f, len(f.variants[0].entries), false
 	for _, p := range f.variants {
 		p.file = f
-		f.tasks = f.tasks || slices.ContainsFunc(p.entries,
+		f.Tasks = f.Tasks || slices.ContainsFunc(p.entries,
 			func(e entry) bool { return e.flags&(flagOpen|flagDone) != 0 })
 	}
 }
-
-func (f *file) entryCount() int { return len(f.variants[0].entries) }
 
 // variantFor returns the variant that the view may read, or nil if there is none. The
 // file may be nil.

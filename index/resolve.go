@@ -13,7 +13,7 @@ func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (p
 	key = termKey(kindName, key)
 	err = x.browse(ctx, view, func(s *search) {
 		s.eachBlock(key, func(_ uint32, r ref, _ slots) {
-			paths = append(paths, s.table.variantAt(r.variant).file.path)
+			paths = append(paths, s.table.variantAt(r.variant).file.Path)
 		})
 		slices.Sort(paths)
 		paths = slices.Compact(paths)

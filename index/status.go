@@ -12,24 +12,19 @@ import (
 type FileInfo struct {
 	Path    string
 	Kind    memory.Kind
-	Owner   string // owner key of the place
+	Owner   string // owner key of the place, which may change independently of the file
 	Day     string // YYYY-MM-DD, for sessions and daily logs
-	Session string // session_id
+	Session string // session_id; readable with the frontmatter
 	Claim   string // subject that the file claims its directory for
 	Stamp   memory.Stamp
 	Hash    [32]byte // SHA-256 of the indexed bytes
-	Entries int
-	Tasks   bool // some entry has a task
+	Entries int      // not stored, nor is the next
+	Tasks   bool     // some entry has a task
 	// Truncated reports that the file has more different words than the index
 	// contains of one file, so that searches do not find all of its text.
 	Truncated bool
 
 	file *file
-}
-
-func (f *file) info() FileInfo {
-	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.entryCount(), f.tasks,
-		f.truncated, f}
 }
 
 // SameVersion reports whether both describe the same version of the same file.
@@ -82,7 +77,7 @@ func (i FileInfo) EachEntry(v memory.View, use func(at time.Time, words int)) bo
 // index contains the file.
 func (x *Index) File(path string) (FileInfo, bool) {
 	if f := x.snapshot().files.get(path); f != nil {
-		return f.info(), true
+		return f.FileInfo, true
 	}
 	return FileInfo{}, false
 }
@@ -102,18 +97,16 @@ func (x *Index) Written(path string, text []byte) (at time.Time) {
 	return at
 }
 
-// Files returns the indexed files for which keep returns true, ordered by path.
-// Keep must not keep its argument.
-func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
-	var list []FileInfo
-	var info FileInfo // on the heap, because keep is unknown
+// Files returns the indexed files for which keep, which may be nil, returns true, ordered
+// by path. They are immutable.
+func (x *Index) Files(keep func(*FileInfo) bool) []*FileInfo {
+	var list []*FileInfo
 	for _, f := range x.snapshot().files.all() {
-		info = f.info()
-		if keep(&info) {
-			list = append(list, info)
+		if keep == nil || keep(&f.FileInfo) {
+			list = append(list, &f.FileInfo)
 		}
 	}
-	slices.SortFunc(list, func(a, b FileInfo) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(list, func(a, b *FileInfo) int { return strings.Compare(a.Path, b.Path) })
 	return list
 }
 

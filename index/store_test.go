@@ -93,9 +93,9 @@ func TestKilledBetweenBatches(t *testing.T) {
 	must(t, x.store.flush())
 	must(t, os.CopyFS(killed, os.DirFS(filepath.Dir(x.dir))))
 	x = s.open(t, killed)
-	for path, got := range x.Known() {
-		if want, _ := s.Stamp(path); got != want {
-			t.Errorf("%s has another version", path)
+	for _, f := range x.Files(nil) {
+		if want, _ := s.Stamp(f.Path); f.Stamp != want {
+			t.Errorf("%s has another version", f.Path)
 		}
 	}
 	if n := x.Status().Files; n != 2 || len(x.store.gone) != 1 {

@@ -135,7 +135,7 @@ func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	if i < 0 {
 		return next, false
 	}
-	id, path, subject := v.links.given[i].id, hashOf(v.file.path), s.view.SubjectOf(v.partition)
+	id, path, subject := v.links.given[i].id, hashOf(v.file.Path), s.view.SubjectOf(v.partition)
 	for _, o := range s.table.successors.get(id) {
 		ov := s.table.variantAt(o.variant)
 		if o.path != 0 && o.path != path || o.entryKey == of || !s.view.Readable(ov.partition) ||

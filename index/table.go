@@ -172,7 +172,7 @@ func (t *table) assignBlocks(f *file) error {
 			}
 			n = t.blocks.length
 			if n >= purgeBlock {
-				return fmt.Errorf("index %s: more than %d blocks", f.path, maxBlocks)
+				return fmt.Errorf("index %s: more than %d blocks", f.Path, maxBlocks)
 			}
 			t.growTo(n)
 			p.blocks[i] = n
@@ -198,7 +198,7 @@ func (t *table) addFile(f *file) {
 			t.freeVariants = t.freeVariants[:k-1]
 		}
 		t.variants.set(t.edition, p.number, p)
-		t.rows.set(t.edition, p.number, row{uint32(len(p.entries)), p.length, p.file.kind})
+		t.rows.set(t.edition, p.number, row{uint32(len(p.entries)), p.length, p.file.Kind})
 		t.spans.set(t.edition, p.number, spanOf(p))
 		for i, n := range p.blocks {
 			t.growTo(n)
@@ -206,7 +206,7 @@ func (t *table) addFile(f *file) {
 			t.leaves.set(t.edition, n, leafOf(p, i))
 		}
 	}
-	t.files.set(t.edition, f.path, f)
+	t.files.set(t.edition, f.Path, f)
 	t.countFile(f, 1)
 }
 
@@ -214,7 +214,7 @@ func (t *table) addFile(f *file) {
 // which may be nil, does not reuse.
 func (t *table) removeFile(f, next *file) (gone []uint32) {
 	t.countFile(f, -1)
-	t.files.delete(t.edition, f.path)
+	t.files.delete(t.edition, f.Path)
 	for v, p := range f.variants {
 		t.variants.set(t.edition, p.number, nil)
 		t.freeVariants = append(t.freeVariants, p.number)
@@ -258,7 +258,7 @@ func (t *table) countFile(f *file, sign int) {
 			delete(t.partitions, s.Partition)
 		}
 	}
-	t.entries += sign * f.entryCount()
+	t.entries += sign * f.Entries
 }
 
 // addVariant adds the variant to the sums, or subtracts it if sign is -1.

@@ -82,7 +82,7 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 
 // inOrder compares entries by path, then by position in the file.
 func (s *search) inOrder(c, d entryKey) int {
-	return cmp.Or(strings.Compare(s.table.variantAt(c.variant).file.path, s.table.variantAt(d.variant).file.path),
+	return cmp.Or(strings.Compare(s.table.variantAt(c.variant).file.Path, s.table.variantAt(d.variant).file.Path),
 		cmp.Compare(c.entry, d.entry))
 }
 

@@ -42,11 +42,11 @@ func (x *Index) FilesLacking(has func(memory.Partition, TextKey) bool) []string 
 		}
 	}
 	slices.SortFunc(lacking, func(a, b *file) int {
-		return cmp.Or(cmp.Compare(b.written, a.written), strings.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(b.written, a.written), strings.Compare(a.Path, b.Path))
 	})
 	paths := make([]string, len(lacking))
 	for i, f := range lacking {
-		paths[i] = f.path
+		paths[i] = f.Path
 	}
 	return paths
 }

@@ -341,7 +341,7 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 	for _, f := range list {
 		names[f.Path] = shownPath(f.Path)
 	}
-	slices.SortStableFunc(list, func(a, b index.FileInfo) int { return strings.Compare(names[a.Path], names[b.Path]) })
+	slices.SortStableFunc(list, func(a, b *index.FileInfo) int { return strings.Compare(names[a.Path], names[b.Path]) })
 	size, last := 0, ""
 	for _, f := range list {
 		name := names[f.Path]

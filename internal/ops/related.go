@@ -209,12 +209,12 @@ func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 			e := &doc.Entries[i]
 			for _, piece := range e.Evidence {
 				if !known.exists(piece) {
-					report(&f, evidenceMissing, e, "evidence "+piece+" does not exist; correct or remove it")
+					report(f, evidenceMissing, e, "evidence "+piece+" does not exist; correct or remove it")
 				}
 			}
 			for _, l := range e.Links {
 				if !record && l.MeansNote() && !known.hasLink(&l, f.Path) {
-					report(&f, linkMissing, e,
+					report(f, linkMissing, e,
 						"no file for the link "+l.Target+"; correct the link, or create the file")
 				}
 			}
@@ -236,7 +236,7 @@ type targets struct {
 func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
 	k := &targets{m.Layout, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string][]string{},
 		map[string]bool{}}
-	for _, f := range m.Index.Files(func(*index.FileInfo) bool { return true }) {
+	for _, f := range m.Index.Files(nil) {
 		doc, err := m.Files.Load(f.Path)
 		if err != nil {
 			continue

@@ -221,7 +221,7 @@ func (m adminOps) embed(ctx context.Context, _ Call, _ *api.EmbedRequest) (*api.
 		key       index.TextKey
 	}
 	counted := map[text]bool{}
-	for _, f := range m.Index.Files(func(*index.FileInfo) bool { return true }) {
+	for _, f := range m.Index.Files(nil) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/memwatchd/memwatchd/index"
 )
 
 // maxRetryWait bounds the wait between attempts to complete an index that cannot
@@ -111,7 +109,7 @@ func (d *daemon) listMisplaced() []string {
 		return nil // no directory can be examined
 	}
 	var paths []string
-	for _, info := range d.index.Files(func(*index.FileInfo) bool { return true }) {
+	for _, info := range d.index.Files(nil) {
 		if place := d.pipeline.layout.Place(info.Path); info.Kind != place.Kind || info.Owner != place.Owner {
 			paths = append(paths, info.Path)
 		}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
@@ -134,7 +133,7 @@ func (d *daemon) openHistory() {
 	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger,
 		wake: make(chan struct{}, 1), paths: map[string]bool{}}
 	d.pipeline.history = h
-	for _, f := range d.index.Files(func(*index.FileInfo) bool { return true }) {
+	for _, f := range d.index.Files(nil) {
 		if _, copied := memory.CopyOf(f.Path); copied || d.pipeline.layout.InRoot(f.Path) {
 			continue
 		}

@@ -229,9 +229,9 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 			differs(f.Path, "is indexed with %d entries", info.Entries)
 		}
 	}
-	for p := range d.index.Known() {
-		if among(p) && !found[p] && !d.inMissingRoot(p) {
-			differs(p, "is indexed but missing in the directory")
+	for _, f := range d.index.Files(nil) {
+		if among(f.Path) && !found[f.Path] && !d.inMissingRoot(f.Path) {
+			differs(f.Path, "is indexed but missing in the directory")
 		}
 	}
 	slices.SortFunc(a.Differing, func(x, y api.Skipped) int { return strings.Compare(x.Path, y.Path) })

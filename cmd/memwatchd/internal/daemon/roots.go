@@ -143,8 +143,8 @@ func (f *files) Read(path string) (vault.File, error) {
 // Known implements [watcher.Sink].
 func (r *root) Known() iter.Seq2[string, memory.Stamp] {
 	return func(yield func(string, memory.Stamp) bool) {
-		for path, stamp := range r.pipeline.index.Known() {
-			if folder, below := r.pipeline.layout.CutRoot(path); folder == r.folder && !yield(below, stamp) {
+		for _, f := range r.pipeline.index.Files(nil) {
+			if folder, below := r.pipeline.layout.CutRoot(f.Path); folder == r.folder && !yield(below, f.Stamp) {
 				return
 			}
 		}

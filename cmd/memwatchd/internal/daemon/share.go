@@ -194,7 +194,7 @@ type indexedFiles struct{ *daemon }
 
 // Paths implements [share.Source].
 func (f indexedFiles) Paths() (paths []string) {
-	for _, info := range f.index.Files(func(*index.FileInfo) bool { return true }) {
+	for _, info := range f.index.Files(nil) {
 		paths = append(paths, info.Path)
 	}
 	return paths
