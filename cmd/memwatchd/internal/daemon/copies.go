@@ -113,17 +113,20 @@ const mergedCopyTime = 2 * time.Minute
 // A copyMerger merges conflict copies to which both versions only added entries and
 // ticks.
 type copyMerger struct {
-	d             *daemon
-	merger        *vault.Merger
-	since, merged map[string]time.Time // when copies were first seen, and when they were merged
-	tried         map[string][2]memory.Stamp
+	d      *daemon
+	merger *vault.Merger
+	known  map[string]*knownCopy // by path
+}
+
+// A knownCopy is a conflict copy that exists, or was merged lately.
+type knownCopy struct {
+	since, merged time.Time
+	tried         [2]memory.Stamp // of the copy and its file, which only a person can merge
 }
 
 func newCopyMerger(d *daemon) *copyMerger {
-	return &copyMerger{
-		d: d, merger: &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout},
-		since: map[string]time.Time{}, merged: map[string]time.Time{}, tried: map[string][2]memory.Stamp{},
-	}
+	return &copyMerger{d: d, merger: &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout},
+		known: map[string]*knownCopy{}}
 }
 
 // mergeCopies merges conflict copies on the machine that runs maintenance, until the
@@ -132,7 +135,7 @@ func (d *daemon) mergeCopies(ctx context.Context) error {
 	m := newCopyMerger(d)
 	for {
 		if duty, err := d.maintenance.host.Duty(); err != nil || !duty.Active {
-			clear(m.since)
+			clear(m.known)
 		} else {
 			m.mergeKnown(ctx)
 		}
@@ -145,28 +148,20 @@ func (d *daemon) mergeCopies(ctx context.Context) error {
 // mergeKnown merges the present copies once. It leaves out those that only a person can
 // merge until they or their files change.
 func (m *copyMerger) mergeKnown(ctx context.Context) {
-	d := m.d
-	files, count := d.pipeline.copies.byFile(), map[string]int{} // with those merged lately
-	for path, at := range m.merged {
-		if time.Since(at) > mergedCopyTime {
-			delete(m.merged, path)
-			continue
-		}
+	files, lately := m.d.pipeline.copies.byFile(), map[string]int{} // merged copies
+	for path, k := range m.known {
 		of, _ := memory.CopyOf(path)
-		count[of]++
-	}
-	for path := range m.since {
-		of, _ := memory.CopyOf(path)
-		if !slices.Contains(files[of], path) {
-			delete(m.since, path)
-			delete(m.tried, path)
+		if time.Since(k.merged) <= mergedCopyTime {
+			lately[of]++
+		} else if !slices.Contains(files[of], path) {
+			delete(m.known, path)
 		}
 	}
 	for of, paths := range files {
 		for _, path := range paths {
 			// An earlier version is not one of another machine, and a root is not changed.
-			if !strings.HasSuffix(path, ".orig") && !d.pipeline.layout.InRoot(path) {
-				m.mergeCopy(ctx, path, of, len(paths)+count[of])
+			if !strings.HasSuffix(path, ".orig") && !m.d.pipeline.layout.InRoot(path) {
+				m.mergeCopy(ctx, path, of, len(paths)+lately[of])
 			}
 		}
 	}
@@ -174,26 +169,26 @@ func (m *copyMerger) mergeKnown(ctx context.Context) {
 
 // mergeCopy merges a copy of a file that has count copies.
 func (m *copyMerger) mergeCopy(ctx context.Context, path, of string, count int) {
-	d := m.d
-	if m.since[path].IsZero() {
-		m.since[path] = time.Now()
+	k := m.known[path]
+	if k == nil {
+		k = &knownCopy{since: time.Now()}
+		m.known[path] = k
 	}
 	var stamps [2]memory.Stamp
-	stamps[0], _ = d.memory.Catalogue.Lookup(path)
-	stamps[1], _ = d.memory.Catalogue.Lookup(of)
-	if stamps == m.tried[path] && count < crowded {
+	stamps[0], _ = m.d.memory.Catalogue.Lookup(path)
+	stamps[1], _ = m.d.memory.Catalogue.Lookup(of)
+	if stamps == k.tried && count < crowded {
 		return
 	}
-	urgent := count >= hurried || time.Since(m.since[path]) > 2*d.config.Tuning.Quiet
+	urgent := count >= hurried || time.Since(k.since) > 2*m.d.config.Tuning.Quiet
 	_, err := m.merger.MergeAdditions(ctx, path, urgent, count >= crowded)
 	switch {
 	case err == nil:
-		d.logger.Info("conflict copy merged", "path", path)
-		delete(m.since, path)
-		m.merged[path] = time.Now()
+		m.d.logger.Info("conflict copy merged", "path", path)
+		*k = knownCopy{since: time.Now(), merged: time.Now()}
 	case errors.Is(err, memory.ErrWhole):
-		m.tried[path] = stamps
+		k.tried = stamps
 	case !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
-		d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
+		m.d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
 	}
 }

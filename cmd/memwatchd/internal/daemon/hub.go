@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -23,7 +24,7 @@ type hub struct {
 
 type subscriber struct {
 	events  chan ops.Change
-	dropped bool // an event was dropped since the last "lost" event
+	dropped atomic.Bool // an event was dropped since the last "lost" event
 }
 
 // publish sends a change to every listener without waiting.
@@ -35,7 +36,7 @@ func (h *hub) publish(c ops.Change) {
 		select {
 		case l.events <- c:
 		default:
-			l.dropped = true
+			l.dropped.Store(true)
 		}
 	}
 }
@@ -70,23 +71,11 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 			if err := f(c); err != nil {
 				return err
 			}
-			if h.clearDropped(l) {
+			if len(l.events) == 0 && l.dropped.CompareAndSwap(true, false) {
 				if err := notify("lost", "some events were dropped because the client read too slowly"); err != nil {
 					return err
 				}
 			}
 		}
 	}
-}
-
-// clearDropped reports, once, that a listener lost events and has received the
-// queued ones.
-func (h *hub) clearDropped(l *subscriber) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !l.dropped || len(l.events) > 0 {
-		return false
-	}
-	l.dropped = false
-	return true
 }
