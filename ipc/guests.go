@@ -7,14 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// guests is a semaphore for the work of all listeners with a fixed scope. They
+// newGuests returns a semaphore for the work of all listeners with a fixed scope. They
 // use at most half of the processors, so that the owner's requests do not wait.
-type guests chan struct{}
-
-func newGuests() guests { return make(guests, max(1, runtime.GOMAXPROCS(0)/2)) }
+func newGuests() *semaphore.Weighted {
+	return semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0))/2))
+}
 
 // guestWait bounds the time in which a request waits for the semaphore. A wait
 // also slows down clients that repeat refused requests at once.
@@ -28,7 +30,7 @@ var errGuestsBusy = api.Errorf(api.Unavailable, "too many requests of listeners 
 
 // A place is what one request holds of the semaphore.
 type place struct {
-	guests guests
+	guests *semaphore.Weighted
 
 	mu   sync.Mutex
 	held bool
@@ -52,16 +54,14 @@ func (p *place) enter(ctx context.Context) error {
 // acquire waits for the semaphore until the context ends, and reports whether it holds
 // the semaphore or the request is over.
 func (p *place) acquire(ctx context.Context) bool {
-	select {
-	case p.guests <- struct{}{}:
-	case <-ctx.Done():
+	if p.guests.Acquire(ctx, 1) != nil {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = !p.over
 	if p.over {
-		<-p.guests
+		p.guests.Release(1)
 	}
 	return true
 }
@@ -73,7 +73,7 @@ func (p *place) release(over bool) (held bool) {
 	defer p.mu.Unlock()
 	held = p.held
 	if held {
-		<-p.guests
+		p.guests.Release(1)
 	}
 	p.held, p.over = false, p.over || over
 	return held

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/memwatchd/memwatchd/api"
 )
 
@@ -106,7 +108,7 @@ func TestGuests(t *testing.T) {
 // TestPlace checks that a request that waits lets another one work, and that a request
 // that is over holds nothing.
 func TestPlace(t *testing.T) {
-	g := make(guests, 1)
+	g := semaphore.NewWeighted(1)
 	one, two := &place{guests: g}, &place{guests: g}
 	must(t, one.enter(t.Context()))
 	ctx, leave := context.WithCancel(one.withPause(t.Context()))
@@ -117,13 +119,13 @@ func TestPlace(t *testing.T) {
 	go func() { resume(); close(resumed) }()
 	two.release(true)
 	<-resumed
-	if len(g) != 1 {
+	if g.TryAcquire(1) {
 		t.Error("a request goes on without the semaphore")
 	}
 	one.release(true)
 	api.PauseWork(ctx)()
 	leave()
-	if len(g) != 0 {
+	if !g.TryAcquire(1) {
 		t.Error("a request that is over holds the semaphore")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -27,13 +27,10 @@ import (
 
 // A handler answers the requests of one listener.
 type handler struct {
-	backend  Backend
-	root     string
-	logger   *slog.Logger
-	limits   Limits
+	*Server  // with all limits
 	endpoint Endpoint
 	counters *counters
-	guests   guests // for the work of a listener with a fixed scope
+	guests   *semaphore.Weighted // for the work of a listener with a fixed scope
 	limiter  *rate.Limiter
 	mcp      *mcp.Handler    // for /mcp
 	ending   context.Context // canceled when streams must end
@@ -44,7 +41,7 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	connOf(r.Context()).recordRequest()
-	a := &response{w: w, control: http.NewResponseController(w), write: h.limits.Write}
+	a := &response{w: w, control: http.NewResponseController(w), write: h.Limits.Write}
 	op := "other"
 	defer func() {
 		if v := recover(); v != nil {
@@ -52,12 +49,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.sendError(api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon"))
 		}
 		h.counters.recordRequest(op, a.code, time.Since(start))
-		h.logger.Debug("answered", "operation", op, "code", a.code, "took", time.Since(start))
+		h.Logger.Debug("answered", "operation", op, "code", a.code, "took", time.Since(start))
 	}()
 	if r.Body != http.NoBody {
 		// The body of a refused request is read to its end, too, by the handler
 		// or by net/http. This deadline bounds that.
-		a.control.SetReadDeadline(time.Now().Add(h.limits.ReadBody))
+		a.control.SetReadDeadline(time.Now().Add(h.Limits.ReadBody))
 	}
 	if err := h.answer(a, r, &op); err != nil {
 		h.logError(op, err)
@@ -145,7 +142,7 @@ func (h *handler) answerMCP(a *response, r *http.Request) error {
 // own, beside that to /mcp.
 func (h *handler) doForModel(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
 	op, code, start := req.Operation().Name, "ok", time.Now()
-	got, err := h.backend.Do(ctx, by, req)
+	got, err := h.Backend.Do(ctx, by, req)
 	if err != nil {
 		h.logError(op, err)
 		code = string(api.AsError(err).Code)
@@ -157,14 +154,14 @@ func (h *handler) doForModel(ctx context.Context, by api.Caller, req *api.Reques
 // recordPanic counts and logs a panic.
 func (h *handler) recordPanic(op string, v any, stack []byte) {
 	h.counters.add(panicsTotal, 1)
-	h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
+	h.Logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
 }
 
 // answerHealth answers a health check of a supervisor with a status code and one
 // word.
 func (h *handler) answerHealth(a *response) {
 	status, word := http.StatusOK, "ok\n"
-	if !h.backend.Status().Healthy {
+	if !h.Backend.Status().Healthy {
 		status, word = http.StatusServiceUnavailable, "unhealthy\n"
 	}
 	a.send(status, "text/plain; charset=utf-8", []byte(word))
@@ -199,7 +196,7 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	if op.Stream {
 		return h.sendEvents(a, r, caller, req)
 	}
-	got, err := h.backend.Do(ctx, caller, req)
+	got, err := h.Backend.Do(ctx, caller, req)
 	if err != nil {
 		return err
 	}
@@ -237,9 +234,9 @@ func (h *handler) checkRoot(escaped string) error {
 			WithHint("select this daemon with --socket only")
 	}
 	root, err := url.PathUnescape(escaped)
-	real, _ := filepath.EvalSymlinks(h.root) // empty while the directory is missing
-	if err != nil || root != h.root && root != real {
-		return api.Errorf(api.Misdirected, "the daemon on %s serves %s, not %s", h.endpoint.Name(), h.root, root).
+	real, _ := filepath.EvalSymlinks(h.Root) // empty while the directory is missing
+	if err != nil || root != h.Root && root != real {
+		return api.Errorf(api.Misdirected, "the daemon on %s serves %s, not %s", h.endpoint.Name(), h.Root, root).
 			WithHint("select the daemon of the other memory with --name or --socket, or start it: " +
 				"memwatchd serve --name NAME --dir DIRECTORY")
 	}
@@ -288,9 +285,9 @@ func decodeRequest(r *http.Request, op *api.Operation, body []byte) (*api.Reques
 
 func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
 	var body bytes.Buffer
-	_, err := body.ReadFrom(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
+	_, err := body.ReadFrom(http.MaxBytesReader(a.w, r.Body, h.Limits.MaxRequest))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, api.Errorf(api.TooLarge, "request has more than %d bytes", h.limits.MaxRequest)
+		return nil, api.Errorf(api.TooLarge, "request has more than %d bytes", h.Limits.MaxRequest)
 	}
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "request body is incomplete")
@@ -303,7 +300,7 @@ func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
 // logError logs an error whose text the client does not receive.
 func (h *handler) logError(op string, err error) {
 	if _, ok := errors.AsType[*api.Error](err); !ok {
-		h.logger.Error("request failed", "operation", op, "err", err)
+		h.Logger.Error("request failed", "operation", op, "err", err)
 	}
 }
 

@@ -40,7 +40,7 @@ func (c *counters) add(series string, n float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.values == nil {
-		c.values = map[string]float64{panicsTotal: 0}
+		c.values = map[string]float64{}
 	}
 	c.values[series] += n
 }
@@ -114,7 +114,7 @@ func writeGauges(w io.Writer, s *api.Status) {
 func (h *handler) formatMetrics() []byte {
 	var b bytes.Buffer
 	h.counters.write(&b)
-	s := h.backend.Status()
+	s := h.Backend.Status()
 	writeGauges(&b, &s)
 	return b.Bytes()
 }

@@ -68,31 +68,31 @@ type Server struct {
 // and returns nil. If a listener fails, Run stops answering on all of them and
 // returns the error. The listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
-	limits := s.Limits.withDefaults()
+	r := *s
+	r.Limits = s.Limits.withDefaults()
 	// Three quarters of the file descriptors are for watching and searching.
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && len(listeners) > 0 {
 		share := max(1, files.Cur/4/uint64(len(listeners)))
-		limits.MaxConnections = int(min(uint64(limits.MaxConnections), share))
+		r.Limits.MaxConnections = int(min(uint64(r.Limits.MaxConnections), share))
 	}
 	counters, guests := new(counters), newGuests()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
-		g, err := newLimitListener(l, limits.MaxConnections, counters.recordRefused)
+		g, err := newLimitListener(l, r.Limits.MaxConnections, counters.recordRefused)
 		if err != nil {
 			return err
 		}
 		h := &handler{
-			backend: s.Backend, root: s.Root, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
-			counters: counters, guests: guests, ending: ctx,
+			Server: &r, endpoint: l.Endpoint, counters: counters, guests: guests, ending: ctx,
 			limiter: newLimiter(l.Rate),
 		}
 		h.mcp = &mcp.Handler{
-			Listener: l.Name(), Fixed: l.Fixed, Version: s.Version, MaxRequest: limits.MaxRequest,
+			Listener: l.Name(), Fixed: l.Fixed, Version: s.Version, MaxRequest: r.Limits.MaxRequest,
 			Do:       h.doForModel,
 			Panicked: func(v any, stack []byte) { h.recordPanic("mcp", v, stack) },
 		}
-		group.Go(func() error { return s.serveListener(ctx, g, h, limits) })
+		group.Go(func() error { return h.serveListener(ctx, g) })
 	}
 	return group.Wait()
 }
@@ -103,20 +103,20 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(cmp.Or(rate.Limit(perSecond), rate.Inf), max(int(perSecond), 1))
 }
 
-func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler, limits Limits) error {
+func (h *handler) serveListener(ctx context.Context, g *limitListener) error {
 	// Requests in progress may finish when the daemon ends.
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	server := &http.Server{
 		Handler:                      h,
-		ReadHeaderTimeout:            limits.ReadHeader,
-		WriteTimeout:                 limits.Write, // for responses of net/http itself; handlers extend it
-		IdleTimeout:                  limits.Idle,
-		MaxHeaderBytes:               limits.MaxHeader,
+		ReadHeaderTimeout:            h.Limits.ReadHeader,
+		WriteTimeout:                 h.Limits.Write, // for responses of net/http itself; handlers extend it
+		IdleTimeout:                  h.Limits.Idle,
+		MaxHeaderBytes:               h.Limits.MaxHeader,
 		ConnState:                    g.trackState,
 		ConnContext:                  g.storeConn,
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(h.Logger.Handler(), slog.LevelDebug),
 		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	stop := context.AfterFunc(ctx, func() { g.Close() })
@@ -126,13 +126,13 @@ func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler
 	}
 	// The listener accepts no more connections. Accepted clients may be about to
 	// send a request, which a server that is shutting down would not answer.
-	g.waitFirstRequests(min(firstRequestWait, limits.Drain))
+	g.waitFirstRequests(min(firstRequestWait, h.Limits.Drain))
 	shutDown := func(limit time.Duration) error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(base), limit)
 		defer cancel()
 		return server.Shutdown(patience)
 	}
-	if shutDown(limits.Drain) != nil { // the drain time is over
+	if shutDown(h.Limits.Drain) != nil { // the drain time is over
 		end(errStopping)
 		if shutDown(lastAnswerWait) != nil {
 			server.Close()

@@ -14,7 +14,7 @@ func (h *handler) sendEvents(a *response, r *http.Request, caller api.Caller, re
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ending, cancel)()
-	run, err := h.backend.Stream(ctx, caller, req)
+	run, err := h.Backend.Stream(ctx, caller, req)
 	if err != nil {
 		return err
 	}
