@@ -21,7 +21,7 @@ type jsonHooks struct {
 }
 
 type hookGroup struct {
-	Hooks []hookCommand `json:"hooks"`
+	Hooks []any `json:"hooks"` // one hookCommand
 }
 
 type hookCommand struct {
@@ -46,105 +46,90 @@ func (a Agent) hookLines(c Command) iter.Seq2[string, string] {
 	}
 }
 
-// A handler is a command of memwatchd in the settings, with the steps from the root to its
+// A handler is a command of memwatchd in the settings, with the values from the root to its
 // object.
 type handler struct {
-	chain   []step
+	chain   []*hujson.Value
 	command Command
 }
 
 // findHandlers lists the commands of memwatchd at all events, at any depth.
-func (c jsonHooks) findHandlers(d *jsonDoc) (found []handler, err error) {
-	var walk func(chain []step) error
-	walk = func(chain []step) error {
-		v := chain[len(chain)-1].value()
-		if v.Value.Kind() == '{' {
-			member, err := d.findMember(v, "command")
-			if err != nil {
-				return err
-			}
-			if command := member.value(); command != nil && command.Value.Kind() == '"' {
-				if c, event := findHook(command.Value.(hujson.Literal).String()); event != "" {
-					found = append(found, handler{slices.Clone(chain), c})
-				}
-			}
-		}
-		for i := range itemsOf(v) {
-			if err := walk(append(chain, step{v, i})); err != nil {
-				return err
-			}
-		}
-		return nil
+func (d *jsonDoc) findHandlers() ([]handler, error) {
+	chain, err := d.find('{', "hooks")
+	if err != nil || len(chain) == 1 {
+		return nil, err
 	}
-	hooks, err := d.findKind(&d.root, "hooks", '{')
-	if err == nil && hooks.at >= 0 {
-		err = walk([]step{hooks})
-	}
-	return found, err
+	return d.handlersBelow(chain)
 }
 
-func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
+// handlersBelow lists the commands of memwatchd in the last value of a chain.
+func (d *jsonDoc) handlersBelow(chain []*hujson.Value) (found []handler, err error) {
+	v := chain[len(chain)-1]
+	if v.Value.Kind() == '{' {
+		command, err := d.findMember(v, "command")
+		if err != nil {
+			return nil, err
+		}
+		if command != nil && command.Value.Kind() == '"' {
+			if c, event := findHook(command.Value.(hujson.Literal).String()); event != "" {
+				found = append(found, handler{slices.Clone(chain), c})
+			}
+		}
+	}
+	for _, m := range itemsOf(v) {
+		below, err := d.handlersBelow(append(chain, m.value))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, below...)
+	}
+	return found, nil
+}
+
+func (jsonHooks) listCommands(data []byte) (commands []Command, err error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := c.findHandlers(d)
+	handlers, err := d.findHandlers()
 	for _, h := range handlers {
 		commands = append(commands, h.command)
 	}
 	return commands, err
 }
 
+// addCommand appends a command for each event, in a group of its own, to those of the event.
 func (c jsonHooks) addCommand(a Agent, data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
 	if err == nil && c.flat {
-		var version step
+		var version *hujson.Value
 		version, err = d.findMember(&d.root, "version")
-		if err == nil && version.at < 0 {
+		if err == nil && version == nil {
 			err = d.addItem(&d.root, "version", 1)
 		}
 	}
 	for event, line := range a.hookLines(command) {
 		if err == nil {
-			err = c.addHook(d, event, line)
+			var hook any = hookCommand{"command", line, c.timeout}
+			if !c.flat {
+				hook = hookGroup{[]any{hook}}
+			}
+			err = d.put(hook, '[', "hooks", event)
 		}
 	}
 	return d.fileContent(err)
 }
 
-// addHook appends a command, in a group of its own, to those of an event.
-func (c jsonHooks) addHook(d *jsonDoc, event, line string) error {
-	var item any = hookCommand{"command", line, c.timeout}
-	if !c.flat {
-		item = hookGroup{[]hookCommand{{"command", line, c.timeout}}}
-	}
-	hooks, err := d.findKind(&d.root, "hooks", '{')
-	if err != nil {
-		return err
-	}
-	if hooks.at < 0 {
-		return d.addItem(&d.root, "hooks", map[string]any{event: []any{item}})
-	}
-	list, err := d.findKind(hooks.value(), event, '[')
-	if err != nil {
-		return err
-	}
-	if list.at < 0 {
-		return d.addItem(hooks.value(), event, []any{item})
-	}
-	return d.addItem(list.value(), "", item)
-}
-
 // removeCommand removes each command from its list, or the group if it has no other, or
 // the event or all hooks likewise. Agents reject a group without hooks.
-func (c jsonHooks) removeCommand(_ Agent, data []byte) ([]byte, error) {
+func (jsonHooks) removeCommand(_ Agent, data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
-		handlers, failed := c.findHandlers(d)
+		handlers, failed := d.findHandlers()
 		if failed != nil || len(handlers) == 0 {
 			return d.fileContent(failed)
 		}
-		err = d.removeChain(handlers[len(handlers)-1].chain, func(depth int, container *hujson.Value) bool {
+		err = d.removeLast(handlers[len(handlers)-1].chain, func(depth int, container *hujson.Value) bool {
 			// A group, whose other members matter only with a command; its list, likewise with
 			// comments.
 			return depth == 3 || depth == 4 && len(itemsOf(container)) == 1 || d.isOnlyItem(container)

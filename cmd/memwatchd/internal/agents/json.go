@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -172,45 +174,62 @@ func itemsOf(v *hujson.Value) (list []item) {
 	return list
 }
 
-// A step is the position of an item in an object or a list, or of none.
-type step struct {
-	in *hujson.Value
-	at int // -1: there is none
-}
-
-// value returns the item, or nil.
-func (s step) value() *hujson.Value {
-	if s.at < 0 {
-		return nil
-	}
-	return itemsOf(s.in)[s.at].value
-}
-
-// findMember returns the position of a member of an object. A duplicate key is an
+// findMember returns the value of a member of an object, or nil. A duplicate key is an
 // error, because programs differ in the member that they read.
-func (d *jsonDoc) findMember(v *hujson.Value, key string) (step, error) {
-	found := step{v, -1}
-	for i, m := range itemsOf(v) {
+func (d *jsonDoc) findMember(v *hujson.Value, key string) (found *hujson.Value, err error) {
+	for _, m := range itemsOf(v) {
 		if m.name != key {
 			continue
 		}
-		if found.at >= 0 {
-			return found, errorAt(d.text, m.start, "key %q is duplicated", key)
+		if found != nil {
+			return nil, errorAt(d.text, m.start, "key %q is duplicated", key)
 		}
-		found.at = i
+		found = m.value
 	}
 	return found, nil
 }
 
-// findKind finds a member of an object and checks that it is an object ('{') or a list
-// ('[').
-func (d *jsonDoc) findKind(v *hujson.Value, key string, kind hujson.Kind) (step, error) {
-	found, err := d.findMember(v, key)
-	if err != nil || found.at < 0 || found.value().Value.Kind() == kind {
-		return found, err
+// find follows keys from the root, and returns the root and the values of the keys up to the
+// first missing one. The values must be objects, and that of the last key an object ('{') or a
+// list ('[').
+func (d *jsonDoc) find(last hujson.Kind, keys ...string) (chain []*hujson.Value, err error) {
+	chain = []*hujson.Value{&d.root}
+	for i, key := range keys {
+		v, err := d.findMember(chain[i], key)
+		if err != nil || v == nil {
+			return chain, err
+		}
+		kind, noun := hujson.Kind('{'), "an object, in braces"
+		if i == len(keys)-1 && last == '[' {
+			kind, noun = '[', "a list, in brackets"
+		}
+		if v.Value.Kind() != kind {
+			return chain, errorAt(d.text, v.StartOffset, "%q must be %s", key, noun)
+		}
+		chain = append(chain, v)
 	}
-	noun := map[hujson.Kind]string{'{': "an object, in braces", '[': "a list, in brackets"}[kind]
-	return found, errorAt(d.text, found.value().StartOffset, "%q must be %s", key, noun)
+	return chain, nil
+}
+
+// put adds the value of the last key, or appends to its list, with the objects that are
+// missing. It adds no second value of the last key.
+func (d *jsonDoc) put(value any, last hujson.Kind, keys ...string) error {
+	chain, err := d.find(last, keys...)
+	if err != nil {
+		return err
+	}
+	at, missing := chain[len(chain)-1], keys[len(chain)-1:]
+	if len(missing) == 0 {
+		return d.addItem(at, "", value)
+	}
+	if last == '[' {
+		value = []any{value}
+	}
+	for len(missing) > 1 {
+		value = map[string]any{missing[len(missing)-1]: value}
+		missing = missing[:len(missing)-1]
+	}
+	return d.addItem(at, missing[0], value)
 }
 
 // decodeValue returns a value as encoding/json does.
@@ -231,20 +250,26 @@ func (d *jsonDoc) isOnlyItem(v *hujson.Value) bool {
 	return after.IsStandard() && list[0].before.IsStandard() && list[0].value.AfterExtra.IsStandard()
 }
 
-// setMember replaces the member of an object, or adds it. A replaced value
-// stays in one line or in several.
-func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
-	member, err := d.findMember(v, key)
+// setMember sets a member of the object below the keys if the member has another value. A
+// replaced value stays in one line or in several. Without a value, setMember removes the member.
+func (d *jsonDoc) setMember(keys []string, key string, value any) error {
+	chain, err := d.find('{', keys...)
 	if err != nil {
 		return err
 	}
-	found := member.value()
-	if found == nil {
+	v := chain[len(keys)]
+	old, err := d.findMember(v, key)
+	switch {
+	case err != nil || old == nil && value == nil || old != nil && reflect.DeepEqual(decodeValue(old), value):
+		return err
+	case value == nil:
+		return d.removeItem(v, old)
+	case old == nil:
 		return d.addItem(v, key, value)
 	}
-	indent, _ := d.indentAt(found.StartOffset)
-	lines := strings.Contains(d.text[found.StartOffset:found.EndOffset], "\n")
-	return d.edit(found.StartOffset, found.EndOffset, d.render(value, indent, lines))
+	indent, _ := d.indentAt(old.StartOffset)
+	lines := strings.Contains(d.text[old.StartOffset:old.EndOffset], "\n")
+	return d.edit(old.StartOffset, old.EndOffset, d.render(value, indent, lines))
 }
 
 // addItem appends an item to an object or, without a key, to a list, after the
@@ -283,11 +308,12 @@ func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
 
 // removeItem removes an item of an object or a list, with its line. Comments
 // next to the item stay.
-func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
+func (d *jsonDoc) removeItem(v, value *hujson.Value) error {
 	if d.isOnlyItem(v) {
 		return d.edit(v.StartOffset+1, v.EndOffset-1)
 	}
 	list := itemsOf(v)
+	i := slices.IndexFunc(list, func(m item) bool { return m.value == value })
 	m, next := list[i], v.EndOffset-1
 	if i < len(list)-1 {
 		next = list[i+1].start
@@ -303,14 +329,14 @@ func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
 	return d.edit(start, m.end, kept)
 }
 
-// removeChain removes the item of the last step of a chain from the root. While drops
-// reports of a step that its container goes as well, the container is removed instead.
-func (d *jsonDoc) removeChain(chain []step, drops func(depth int, container *hujson.Value) bool) error {
-	i := len(chain) - 1
-	for i > 0 && drops(i, chain[i].in) {
-		i--
+// removeLast removes the last value of a chain from the root. While drops reports of its
+// container, at a depth below the root, that it goes as well, the container is removed instead.
+func (d *jsonDoc) removeLast(chain []*hujson.Value, drops func(depth int, container *hujson.Value) bool) error {
+	at := len(chain) - 2 // the container
+	for at > 0 && drops(at, chain[at]) {
+		at--
 	}
-	return d.removeItem(chain[i].in, chain[i].at)
+	return d.removeItem(chain[at], chain[at+1])
 }
 
 // render returns a value as JSON, in one line or in several.

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 
 	"github.com/tailscale/hujson"
@@ -67,34 +66,29 @@ func commandOf(server any) Command {
 	return c
 }
 
-// findServer returns the steps from the root to the entry of memwatchd, and the keys that
-// are missing after them.
-func (s jsonServers) findServer(d *jsonDoc) (chain []step, missing []string, err error) {
-	keys := append(slices.Clone(s.path), serverName)
-	at := &d.root
-	for i := 0; i < len(keys); i++ {
-		member, err := d.findKind(at, keys[i], '{')
-		if err != nil {
-			return nil, nil, err
-		}
-		switch {
-		case s.short && len(chain) == 1 && len(keys) == 3 && !isServers(member.value()) && len(itemsOf(at)) > 0:
+// findServer returns the keys from the root to the entry of memwatchd, and the values from
+// the root to it, or nil if there is no entry.
+func (s jsonServers) findServer(d *jsonDoc) (keys []string, chain []*hujson.Value, err error) {
+	keys = append(slices.Clone(s.path), serverName)
+	if s.short {
+		chain, err = d.find('{', s.path...)
+		if len(chain) > 1 && len(itemsOf(chain[1])) > 0 && (len(chain) == 2 || !isServers(chain[2])) {
 			// Version 1: another server, or none yet in an object with other servers.
-			keys = slices.Delete(keys, i, i+1)
-			i--
-			continue
-		case member.at < 0:
-			return chain, keys[i:], nil
+			keys = slices.Delete(keys, 1, 2)
 		}
-		chain = append(chain, member)
-		at = member.value()
 	}
-	return chain, nil, nil
+	if err == nil {
+		chain, err = d.find('{', keys...)
+	}
+	if len(chain) <= len(keys) {
+		chain = nil
+	}
+	return keys, chain, err
 }
 
-// isServers distinguishes an object of servers from a server and from nothing.
+// isServers distinguishes an object of servers from a server.
 func isServers(v *hujson.Value) bool {
-	return v != nil && !slices.ContainsFunc(itemsOf(v), func(m item) bool { return m.value.Value.Kind() != '{' })
+	return !slices.ContainsFunc(itemsOf(v), func(m item) bool { return m.value.Value.Kind() != '{' })
 }
 
 func (s jsonServers) listCommands(data []byte) ([]Command, error) {
@@ -102,11 +96,11 @@ func (s jsonServers) listCommands(data []byte) ([]Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	chain, missing, err := s.findServer(d)
-	if err != nil || missing != nil {
+	_, chain, err := s.findServer(d)
+	if err != nil || chain == nil {
 		return nil, err
 	}
-	return []Command{commandOf(decodeValue(chain[len(chain)-1].value()))}, nil
+	return []Command{commandOf(decodeValue(chain[len(chain)-1]))}, nil
 }
 
 func (s jsonServers) addCommand(_ Agent, data []byte, c Command) ([]byte, error) {
@@ -114,47 +108,21 @@ func (s jsonServers) addCommand(_ Agent, data []byte, c Command) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	chain, missing, err := s.findServer(d)
+	keys, chain, err := s.findServer(d)
 	if err != nil {
 		return nil, err
 	}
-	at := &d.root // the last object of the chain
-	if len(chain) > 0 {
-		at = chain[len(chain)-1].value()
+	e := s.newEntry(c)
+	if chain == nil {
+		return d.fileContent(d.put(e, '{', keys...))
 	}
-	if missing != nil {
-		value := any(s.newEntry(c))
-		for i := len(missing) - 1; i > 0; i-- {
-			value = map[string]any{missing[i]: value}
-		}
-		return d.fileContent(d.addItem(at, missing[0], value))
-	}
-	for _, m := range itemsOf(at) {
+	for _, m := range itemsOf(chain[len(chain)-1]) {
 		switch m.name {
 		case "url", "serverUrl", "httpUrl": // the key of an address differs by agent
 			return nil, errorAt(d.text, m.start, "%s is configured as a remote server: uninstall it first", serverName)
 		}
 	}
-	e := s.newEntry(c)
-	return d.fileContent(cmp.Or(s.updateMember(d, "command", e.Command), s.updateMember(d, "args", e.Args)))
-}
-
-// updateMember sets a member of the entry of memwatchd that has another value. Without a
-// value, it removes the member, such as that of another agent.
-func (s jsonServers) updateMember(d *jsonDoc, key string, value any) error {
-	chain, _, err := s.findServer(d)
-	if err != nil {
-		return err
-	}
-	entry := chain[len(chain)-1].value()
-	old, err := d.findMember(entry, key)
-	switch {
-	case err != nil || old.at < 0 && value == nil || old.at >= 0 && reflect.DeepEqual(decodeValue(old.value()), value):
-		return err
-	case value == nil:
-		return d.removeItem(entry, old.at)
-	}
-	return d.setMember(entry, key, value)
+	return d.fileContent(cmp.Or(d.setMember(keys, "command", e.Command), d.setMember(keys, "args", e.Args)))
 }
 
 // removeCommand removes the entry, and each object on its path that would be empty. Agents
@@ -164,11 +132,11 @@ func (s jsonServers) removeCommand(_ Agent, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	chain, missing, err := s.findServer(d)
-	if err != nil || missing != nil {
+	_, chain, err := s.findServer(d)
+	if err != nil || chain == nil {
 		return d.fileContent(err)
 	}
-	return d.fileContent(d.removeChain(chain, func(depth int, container *hujson.Value) bool {
+	return d.fileContent(d.removeLast(chain, func(depth int, container *hujson.Value) bool {
 		return d.isOnlyItem(container) && (depth > 1 || len(itemsOf(&d.root)) > 1)
 	}))
 }
