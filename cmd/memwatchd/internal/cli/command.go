@@ -365,10 +365,13 @@ func runOperation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Gl
 	}
 	if op.Stream {
 		err := a.client.Stream(cmd.Context(), req,
-			func(raw json.RawMessage) error { return a.printResponse(append(raw, '\n')) })
+			func(raw json.RawMessage) error {
+				_, err := a.printResponse(append(raw, '\n'))
+				return err
+			})
 		return cmp.Or(err, context.Cause(cmd.Context()))
 	}
-	return a.run(cmd, req)
+	return a.run(cmd.Context(), req)
 }
 
 // An invocation holds the parts needed to send a request and show its answer.
@@ -422,25 +425,54 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	return &invocation{op: op, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
 }
 
-func (a *invocation) printResponse(raw json.RawMessage) error {
-	if a.g.JSON {
-		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw, false))
-		return err
-	}
+// printResponse prints an answer. The outcome is an error if the answer reports a failure or
+// lists nothing.
+func (a *invocation) printResponse(raw json.RawMessage) (outcome, err error) {
 	answer, err := decodeAnswer(a.op, raw)
+	text := new(api.Text)
+	// In the JSON of another version, some fields may have other types.
+	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err == nil || mistyped && a.g.JSON {
+		text = api.Render(answer, a.out.reader)
+	}
 	switch {
+	case text.Unhealthy:
+		outcome = ErrUnhealthy
+	case text.Nothing:
+		outcome = ErrNothing
+	case text.Failure != "":
+		outcome = fmt.Errorf("%s: %s", a.op.Command, text.Failure)
+	}
+	switch {
+	case a.g.JSON:
+		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw, false))
+		return outcome, err
 	case err != nil:
-		return err
+		return nil, err
 	case a.out.output.quiet:
-		return nil
+		return outcome, nil
 	case a.out.output.template != nil:
 		if state := api.IndexStateOf(answer); state != nil {
 			a.out.addHint(term.AsBad, "%s", state.Notice)
 		}
-		return errors.Join(a.out.output.printFormatted(a.g.Stdout, answer), a.out.flush())
+		return outcome, errors.Join(a.out.output.printFormatted(a.g.Stdout, answer), a.out.flush())
 	}
-	a.out.printText(api.Render(answer, a.out.reader))
-	return a.out.flush()
+	a.out.printText(text)
+	return outcome, a.out.flush()
+}
+
+// run sends a request and prints the answer.
+func (a *invocation) run(ctx context.Context, req *api.Request) error {
+	clearBar := func() {}
+	if a.op.Name == "rebuild" && term.IsTerminal(a.g.Stderr) {
+		clearBar = a.showProgress(ctx)
+	}
+	raw, err := a.client.Do(ctx, req)
+	clearBar()
+	if err != nil {
+		return err
+	}
+	outcome, err := a.printResponse(raw)
+	return cmp.Or(err, outcome)
 }
 
 // requestAnswer sends a request and returns the answer, which has the type A, also as
@@ -451,16 +483,14 @@ func requestAnswer[A any](ctx context.Context, a *invocation, req *api.Request) 
 		return nil, nil, err
 	}
 	answer, err := decodeAnswer(a.op, raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	return answer.(*A), raw, nil
+	return answer.(*A), raw, err
 }
 
 func decodeAnswer(op *api.Operation, raw json.RawMessage) (any, error) {
 	answer := op.NewAnswer()
-	if err := json.Unmarshal(raw, answer); err != nil {
-		return nil, fmt.Errorf("%s: read the answer: %w", op.Command, err)
+	err := json.Unmarshal(raw, answer)
+	if err != nil {
+		err = fmt.Errorf("%s: read the answer: %w", op.Command, err)
 	}
-	return answer, nil
+	return answer, err
 }

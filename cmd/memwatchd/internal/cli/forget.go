@@ -54,7 +54,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		}
 	}
 	if !a.g.JSON || !yes {
-		if err := a.printResponse(raw); err != nil {
+		if _, err := a.printResponse(raw); err != nil {
 			return err
 		}
 	}
@@ -84,14 +84,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		}
 	}
 	removal := api.ForgetRequest{IDs: ids, Token: list.Token, Scope: req.Scope()}
-	_, raw, err = requestAnswer[api.ForgetAnswer](cmd.Context(), a, api.RequestOf(removal))
-	if err != nil {
-		return err
-	}
-	if err := a.printResponse(raw); err != nil {
-		return err
-	}
-	return answerError(a.op, raw)
+	return a.run(cmd.Context(), api.RequestOf(removal))
 }
 
 // chooseEntries lets the user choose entries by their numbers, and returns their ids.

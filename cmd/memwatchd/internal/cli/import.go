@@ -128,7 +128,7 @@ func (b *batch) finish(sum any, failed int, noun, rest string, err error) error 
 	if err != nil && b.sent == 0 && failed == 0 {
 		return err
 	}
-	if failure := b.a.printResponse(AsJSON(sum)); failure != nil {
+	if _, failure := b.a.printResponse(AsJSON(sum)); failure != nil {
 		return failure
 	}
 	switch {

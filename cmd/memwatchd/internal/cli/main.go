@@ -10,7 +10,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -245,25 +244,6 @@ func failureOf(err error) *api.Error {
 		code = api.Unavailable
 	}
 	return api.Errorf(code, "%v", err)
-}
-
-// answerError returns an error if the answer, which was already shown, reports a
-// failure or lists nothing.
-func answerError(op *api.Operation, raw json.RawMessage) error {
-	answer := op.NewAnswer()
-	err := json.Unmarshal(raw, answer)
-	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
-		return nil // printed as JSON; in an answer of another version, other fields may have other types
-	}
-	switch t := api.Render(answer, api.Reader{Request: op.NewRequest()}); {
-	case t.Unhealthy:
-		return ErrUnhealthy
-	case t.Nothing:
-		return ErrNothing
-	case t.Failure != "":
-		return fmt.Errorf("%s: %s", op.Command, t.Failure)
-	}
-	return nil
 }
 
 // Globals holds the global flags and the dependencies of the commands.

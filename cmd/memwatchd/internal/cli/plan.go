@@ -36,7 +36,7 @@ func addPlanSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 			}
 		}
 		if *write || cmd.Flags().Changed("dry-run") {
-			return a.run(cmd, req)
+			return a.run(cmd.Context(), req)
 		}
 		return a.planAndRun(cmd, req)
 	}
@@ -61,36 +61,19 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 	}
 	changes := api.Render(plan, api.Reader{}).Changes
 	if changes > 1 || a.op.Name != "undo" || !a.selected {
-		if err := a.printResponse(raw); err != nil {
-			return err
-		}
+		outcome, err := a.printResponse(raw)
 		switch {
+		case err != nil:
+			return err
 		case changes == 0:
-			return answerError(a.op, raw)
+			return outcome
 		case a.g.JSON || !term.IsTerminal(cmd.InOrStdin()):
 			return errNotWritten
 		case !confirm(cmd, "Make these changes?"):
 			return nil
 		}
 	}
-	return a.run(cmd, req)
-}
-
-// run sends a request and prints the answer.
-func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
-	clearBar := func() {}
-	if a.op.Name == "rebuild" && term.IsTerminal(a.g.Stderr) {
-		clearBar = a.showProgress(cmd.Context())
-	}
-	raw, err := a.client.Do(cmd.Context(), req)
-	clearBar()
-	if err != nil {
-		return err
-	}
-	if err := a.printResponse(raw); err != nil {
-		return err
-	}
-	return answerError(a.op, raw)
+	return a.run(cmd.Context(), req)
 }
 
 // showProgress shows the progress of the index until the returned function is called.
