@@ -407,11 +407,10 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
-	out.flags = memoryWords(cmd)
 	if err := g.output.parse(out.locate); err != nil {
 		return nil, err
 	}
-	out.output, out.reader.Request, out.reader.OneLine = g.output, req, g.oneline
+	out.cmd, out.output, out.reader.Request, out.reader.OneLine = cmd, g.output, req, g.oneline
 	if g.output.vimgrep {
 		out.reader.Audience = api.Programs
 	}

@@ -142,30 +142,31 @@ func explainError(cmd *cobra.Command, err error, asJSON bool) error {
 	if e.Code == api.Misdirected {
 		e.Hint = cmp.Or(hintOtherDir(cmd), e.Hint)
 	}
-	flags := map[string]string{} // of parameters
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if v, ok := f.Value.(*paramFlag); ok {
-			flags[v.param.Name] = "--" + f.Name
-		} else if f.Name == "subject" || f.Name == "context" {
-			flags[f.Name] = "--" + f.Name
-		}
-	})
-	if param, rest, ok := strings.Cut(e.Message, ": "); ok && flags[param] != "" {
-		e.Message = flags[param] + ": " + rest
+	if param, rest, ok := strings.Cut(e.Message, ": "); ok {
+		e.Message = cmp.Or(flagOf(cmd, param), param) + ": " + rest
 	}
-	e = *e.Rename(func(name string) string {
-		return nameOnCommandLine(name, func(name string) string { return flags[name] })
-	})
+	e = *e.Rename(func(name string) string { return nameOnCommandLine(cmd, name) })
 	if !asJSON {
-		e.Hint = nameMemory(e.Hint, memoryWords(cmd))
+		e.Hint = nameMemory(e.Hint, cmd)
 	}
 	return &e
 }
 
+// flagOf returns the flag of a parameter on a command, or "" if it has none.
+func flagOf(cmd *cobra.Command, param string) (flag string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		v, ok := f.Value.(*paramFlag)
+		if ok && v.param.Name == param || f.Name == param && (param == "subject" || param == "context") {
+			flag = "--" + f.Name
+		}
+	})
+	return flag
+}
+
 // nameOnCommandLine returns the flag of a parameter, or the command of an operation, for
 // [api.Rename].
-func nameOnCommandLine(name string, flagOf func(string) string) string {
-	flag := flagOf(name)
+func nameOnCommandLine(cmd *cobra.Command, name string) string {
+	flag := flagOf(cmd, name)
 	word, arguments, command := strings.Cut(name, " ")
 	if op, err := api.LookUp(word); err == nil && flag == "" && len(op.Commands) > 0 {
 		return "`memwatchd " + op.Commands[0].Words + api.TextIf(command, " "+arguments) + "`"
@@ -176,19 +177,16 @@ func nameOnCommandLine(name string, flagOf func(string) string) string {
 	return cmp.Or(flag, name)
 }
 
-// memoryWords returns the flags of a command line that select the memory.
-func memoryWords(cmd *cobra.Command) (words []string) {
+// nameMemory adds the flags of a command line that select the memory to the commands that a
+// hint names, unless they have such flags: they are for the same memory as the command that
+// shows the hint.
+func nameMemory(hint string, cmd *cobra.Command) string {
+	var flags []string
 	for _, name := range DaemonFlags {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			words = append(words, "--"+name, f.Value.String())
+			flags = append(flags, "--"+name, f.Value.String())
 		}
 	}
-	return words
-}
-
-// nameMemory adds flags to the commands that a hint names, unless they have flags that
-// select the memory: they are for the same memory as the command that shows the hint.
-func nameMemory(hint string, flags []string) string {
 	if len(flags) == 0 {
 		return hint
 	}

@@ -123,7 +123,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	if mine {
 		none = "there is no change of this terminal to undo: run `memwatchd journal` to list all changes"
 	}
-	return errors.New(nameMemory(none, memoryWords(cmd)))
+	return errors.New(nameMemory(none, cmd))
 }
 
 // ReadAnswer returns a line that the user types. It returns the cause of the context's end

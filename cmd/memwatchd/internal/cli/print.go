@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -28,10 +30,10 @@ type Printer struct {
 	out        strings.Builder // pending text of the answer
 	color      bool
 	terminal   bool
-	flags      []string // of the command line, which select the memory
-	memory     *Root    // finds files from the working directory; may be nil
-	remote     bool     // a named daemon answers whose directory is unknown on this machine
-	sameMemory bool     // the daemon is sure to serve the directory of memory
+	cmd        *cobra.Command // whose names hints contain; nil for none
+	memory     *Root          // finds files from the working directory; may be nil
+	remote     bool           // a named daemon answers whose directory is unknown on this machine
+	sameMemory bool           // the daemon is sure to serve the directory of memory
 
 	hintWriter io.Writer // destination of hints; nil for none
 	hintColor  bool
@@ -80,26 +82,16 @@ func (p *Printer) flush() error {
 // addHint adds a hint about an answer, on a line of its own, unless it is empty. It replaces
 // names in backquotes by those of the command line.
 func (p *Printer) addHint(as term.Style, format string, args ...any) {
-	text := api.Rename(fmt.Sprintf(format, args...), func(name string) string {
-		return nameOnCommandLine(name, p.flagOf)
-	})
-	text = term.EscapeLine(nameMemory(text, p.flags))
+	text := fmt.Sprintf(format, args...)
+	if p.cmd != nil {
+		text = api.Rename(text, func(name string) string { return nameOnCommandLine(p.cmd, name) })
+		text = nameMemory(text, p.cmd)
+	}
+	text = term.EscapeLine(text)
 	if p.hintColor {
 		text = as.Paint(text)
 	}
 	p.hints.WriteString(text + api.TextIf(text != "", "\n"))
-}
-
-// flagOf returns the flag of a parameter of the request, or "" if it has none.
-func (p *Printer) flagOf(name string) string {
-	if p.reader.Request == nil {
-		return ""
-	}
-	param, err := p.reader.Request.Operation().Param(name)
-	if err != nil || param.Arg != "" {
-		return ""
-	}
-	return "--" + param.Flag
 }
 
 // AsJSON returns a value as one line of JSON, like the answers of the daemon, with

@@ -157,6 +157,9 @@ func (l printTester) printAnswer(terminal, color bool) (text, aside string) {
 	if terminal {
 		p.reader.Audience = api.People
 	}
+	if len(op.Commands) > 0 {
+		p.cmd = newOperationCommand(op, &op.Commands[0], "", &Globals{Args: []string{}})
+	}
 	for word := range strings.FieldsSeq(given) {
 		key, value, _ := strings.Cut(word, "=")
 		testkit.Must(l.t, req.SetNamed(key, value))
