@@ -31,7 +31,7 @@ var reportRE = compilePattern(`\b(?:says?|said|reads?|states?|wrote|writes|quot(
 func ProseLines(text string) (lines []string) {
 	blank := true
 	quoted := 0 // lines that still count as quoted
-	for _, line := range messageLines(text) {
+	for _, line := range messageLines(strings.ReplaceAll(text, "\r", "\n"), openingTagRE(), false) {
 		said := strings.TrimSpace(line)
 		was := blank
 		blank = said == ""
@@ -82,7 +82,7 @@ func CutMarker(line string) (rest string, ok bool) {
 // inserted by programs. Pasted text is mostly in the middle.
 func CondensePrompt(prompt string, most int) string {
 	var lines []string
-	for _, line := range messageLines(prompt) {
+	for _, line := range messageLines(strings.ReplaceAll(prompt, "\r", "\n"), openingTagRE(), false) {
 		line = strings.TrimSpace(line)
 		if line != "" {
 			lines = append(lines, line)
@@ -103,29 +103,28 @@ func CondensePrompt(prompt string, most int) string {
 // characters can be one word.
 func isWord(r rune) bool { return r < 0x2e80 && !unicode.IsSpace(r) }
 
-// messageLines returns the lines of a text without fenced code, tags with their
-// content, and blocks of injected memory. Each result is a part of one line of
-// the text.
-func messageLines(text string) (lines []string) {
+// messageLines returns the lines of a text without the tags that opening matches and
+// their content, and without blocks of injected memory. It omits fenced code unless code is
+// set. Each result is a part of one line of the text.
+func messageLines(text string, opening *regexp.Regexp, code bool) (lines []string) {
 	fence, injected := "", false
-	for line := range strings.Lines(strings.ReplaceAll(removeTags(text, openingTagRE()), "\r", "\n")) {
+	for line := range strings.Lines(removeTags(text, opening)) {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		said := strings.TrimSpace(line)
-		if fence != "" {
-			if strings.HasPrefix(said, fence) && strings.Trim(said, fence[:1]) == "" {
-				fence = ""
-			}
-			continue
-		}
-		if injected && (strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "  ")) {
+		closes := fence != "" && strings.HasPrefix(said, fence) && strings.Trim(said, fence[:1]) == ""
+		if injected && !closes && (strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "  ")) {
 			continue
 		}
 		injected = strings.HasPrefix(said, "[Memory:")
-		if strings.HasPrefix(said, "```") || strings.HasPrefix(said, "~~~") {
-			fence = said[:len(said)-len(strings.TrimLeft(said, said[:1]))]
-		}
-		if fence == "" && !injected {
+		opens := fence == "" && (strings.HasPrefix(said, "```") || strings.HasPrefix(said, "~~~"))
+		if !injected && (code || fence == "" && !opens) {
 			lines = append(lines, line)
+		}
+		switch {
+		case opens:
+			fence = said[:len(said)-len(strings.TrimLeft(said, said[:1]))]
+		case closes:
+			fence = ""
 		}
 	}
 	return lines
@@ -149,18 +148,7 @@ var programTagRE = lazyregexp.New(`<((?:system|local|command|bash|task|ide|user|
 // insert: tags with their content, and blocks of injected memory. Other tags are text of
 // the person.
 func TypedText(text string) string {
-	var b strings.Builder
-	injected := false
-	for line := range strings.Lines(removeTags(text, programTagRE())) {
-		if injected && (strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "  ")) {
-			continue
-		}
-		injected = strings.HasPrefix(strings.TrimSpace(line), "[Memory:")
-		if !injected {
-			b.WriteString(line)
-		}
-	}
-	return strings.TrimSpace(b.String())
+	return strings.TrimSpace(strings.Join(messageLines(text, programTagRE(), true), "\n"))
 }
 
 // removeTags returns a text without the tags that opening matches and their content. A line
