@@ -35,8 +35,7 @@ type ImportRecord struct {
 	Path    string `json:"path,omitempty"`    // file of the entries, if it is free
 	Front   string `json:"front,omitempty"`   // its frontmatter, with the lines of dashes
 	Summary string `json:"summary,omitempty"` // profile or project: the part is a summary for the owner's file of these
-	// of the ids in evidence, as in the names of daily notes; in other formats the name that the user gave
-	Origin string `json:"origin,omitempty"`
+	Origin  string `json:"origin,omitempty"`  // of the ids in evidence, as in the names of daily notes
 }
 
 // An ImportPart is a message, or a block of Markdown.
@@ -131,6 +130,35 @@ type ExportEntry struct {
 
 	Attributes map[string]string `json:"attributes,omitempty"` // all others, such as created and pin
 	Front      string            `json:"front,omitempty"`      // frontmatter of the file, in its first entry
+}
+
+// Add adds the results and changes of another answer, and counts its records.
+func (a *ImportAnswer) Add(next *ImportAnswer) {
+	a.Records = append(a.Records, next.Records...)
+	for _, r := range next.Records {
+		switch r.State {
+		case "created":
+			a.Created++
+		case "rewritten":
+			a.Rewritten++
+		case "unchanged":
+			a.Unchanged++
+		case "edited":
+			a.Edited++
+		case "older":
+			a.Older++
+		default:
+			a.Failed++
+		}
+	}
+	if a.Changes == nil {
+		a.Changes = map[string]int{}
+	}
+	for name, n := range next.Changes {
+		a.Changes[name] += n
+	}
+	a.Redacted += next.Redacted
+	a.DryRun, a.Disabled = a.DryRun || next.DryRun, a.Disabled || next.Disabled
 }
 
 // render adds the numbers of files and, of a dry run, the files. It lists the records

@@ -68,11 +68,14 @@ func (c fieldChange) yamlLine() string {
 
 // frontText returns a frontmatter with its fences and line endings.
 func frontText(fields []fieldChange, end string) string {
-	text := "---" + end
+	return "---" + end + fieldLines(fields, end) + "---" + end
+}
+
+func fieldLines(fields []fieldChange, end string) (text string) {
 	for _, c := range fields {
 		text += c.yamlLine() + end
 	}
-	return text + "---" + end
+	return text
 }
 
 // yamlScalar encodes a text as YAML on one line: unquoted if that is safe, else

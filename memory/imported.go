@@ -29,12 +29,11 @@ type Imported struct {
 	Program          string // lower-case letters and dashes
 	ID               string // of the record in the program; never changes
 	Title            string
-	Untitled         bool      // the title is in the name of the file only
 	Created, Updated time.Time // zero if unknown
 	Tags             []string
 	Parts            []ImportedPart
 
-	Entries bool   // each part is one entry
+	// Of a record that consists of entries, see [Imported.HasEntries]:
 	Place   string // path of the file, if it is known
 	Front   string // its frontmatter, with the lines of dashes
 	Summary string // profile or project: the part is a summary
@@ -44,17 +43,19 @@ type Imported struct {
 // An ImportedPart is a message or a block of Markdown. A message is written as a
 // quote, so that it is one entry and its text has no effect on other entries.
 type ImportedPart struct {
-	Speaker string   // heading of the message; empty for Markdown
-	By      string   // author of the message if that is not the subject of the file, see [Author]
+	Author  string   // of a message: person, or agent for all others, whose text is untrusted
 	Section []string // headings above Markdown, outermost first
+	Levels  []int    // of the headings; 1, 2 and so on if empty
 	Text    string
 
 	// Of an entry:
-	Levels     []int // of the headings; 1, 2 and so on if empty
 	Attributes map[string]string
 	Evidence   []string
 	Tags       []string
 }
+
+// HasEntries reports whether each part of the record is one entry.
+func (r *Imported) HasEntries() bool { return r.Program == "jsonl" }
 
 // Suffix returns the end of the name of the record's file. It depends on the
 // program and the id only, and finds the file after a change of its title.
@@ -130,19 +131,12 @@ const (
 // parts, by the property that differs.
 func (r *Imported) File(l *Layout) (file []byte, changes map[string]int) {
 	var text []byte
-	if r.Entries {
+	if r.HasEntries() {
 		text, changes = r.entriesFile(l)
 	} else {
-		blocks := make([]string, len(r.Parts))
-		fill := func(block func(*ImportedPart) string) {
-			for i := range r.Parts {
-				blocks[i] = block(&r.Parts[i])
-			}
-			text = r.source(blocks)
-		}
-		fill(func(p *ImportedPart) string { return markdownPart(l, p) })
+		text = r.source(r.blocks(func(p *ImportedPart) string { return r.markdownPart(l, p) }))
 		if d := l.Parse(ImportsDir+"/a.md", text, Meta{}); d.Unsound || len(d.Problems) > 0 {
-			fill(quotedPart)
+			text = r.source(r.blocks(r.quotedPart))
 		}
 	}
 	head := r.head()
@@ -153,39 +147,46 @@ func (r *Imported) File(l *Layout) (file []byte, changes map[string]int) {
 	return slices.Concat(text[:at], digestLine(text), text[at:]), changes
 }
 
+// blocks returns a block for each part.
+func (r *Imported) blocks(block func(*ImportedPart) string) []string {
+	list := make([]string, len(r.Parts))
+	for i := range r.Parts {
+		list[i] = block(&r.Parts[i])
+	}
+	return list
+}
+
 // head returns the frontmatter of the file. The keys of the import are the last ones,
-// and together, so that [cutImport] finds them.
+// and together, so that [cutImport] finds them. A frontmatter of another import gets none.
 func (r *Imported) head() string {
-	fields := []fieldChange{{"visibility", PrivateOnly.String()}, {"source", ImportSource + r.Program},
-		{importIDKey, r.id()}}
-	if r.Place != "" {
-		front, end := "---\n", "---\n"
-		if inner := strings.TrimSuffix(r.Front, "\n"); strings.HasPrefix(inner, front) {
-			at := strings.LastIndex(inner, "\n") + 1
-			front, end = inner[:max(at, len(front))], inner[at:]+"\n"
-		}
-		if at := r.commonTime(); at != "" && !strings.Contains(front, "\nupdated_at:") {
-			fields = append(fields, fieldChange{"updated_at", at})
-		}
-		if strings.Contains("\n"+front, "\nvisibility:") || r.hasPublicEntry() {
-			fields = fields[1:]
-		}
-		if !strings.Contains("\n"+front, "\nsource:") && !strings.Contains("\n"+front, "\n"+importIDKey+":") {
-			front += strings.TrimPrefix(strings.TrimSuffix(frontText(fields, "\n"), "---\n"), "---\n")
-		}
+	front, end := "---\n", "---\n"
+	if inner := strings.TrimSuffix(r.Front, "\n"); strings.HasPrefix(inner, front) {
+		at := strings.LastIndex(inner, "\n") + 1
+		front, end = inner[:max(at, len(front))], inner[at:]+"\n"
+	}
+	has := func(key string) bool { return strings.Contains(front, "\n"+key+":") }
+	if has("source") || has(importIDKey) {
 		return front + end
 	}
-	if at := r.time(); !at.IsZero() {
-		fields = append(fields, fieldChange{"created_at", Timestamp(at)})
+	var fields []fieldChange
+	add := func(key string, value any, known bool) {
+		if known && !has(key) {
+			fields = append(fields, fieldChange{key, value})
+		}
 	}
-	if at := r.Changed(); !at.IsZero() {
-		fields = append(fields, fieldChange{"updated_at", Timestamp(at)})
+	add("visibility", PrivateOnly.String(), !r.hasPublicEntry())
+	add("source", ImportSource+r.Program, true)
+	add(importIDKey, r.id(), true)
+	if r.Place != "" {
+		at := r.commonTime()
+		add("updated_at", at, at != "")
+	} else {
+		add("created_at", Timestamp(r.time()), !r.time().IsZero())
+		add("updated_at", Timestamp(r.Changed()), !r.time().IsZero())
+		tags := tagList(slices.DeleteFunc(slices.Clone(r.Tags), func(t string) bool { return !plainTag().MatchString(t) }))
+		add("tags", tags, len(tags) > 0)
 	}
-	tags := slices.DeleteFunc(slices.Clone(r.Tags), func(t string) bool { return !plainTag().MatchString(t) })
-	if list := tagList(tags); len(list) > 0 {
-		fields = append(fields, fieldChange{"tags", list})
-	}
-	return frontText(fields, "\n")
+	return front + fieldLines(fields, "\n") + end
 }
 
 // commonTime returns the time of all entries as an attribute, or "" if they differ.
@@ -227,8 +228,9 @@ func cutImport(front string) string {
 func (r *Imported) source(blocks []string) []byte {
 	var b bytes.Buffer
 	b.WriteString(r.head())
-	level := 1 // of the outermost sections
-	if title := headingText(CleanLine(r.Title)); title != "" && !r.Untitled {
+	level := 1                                       // of the outermost sections
+	repeats := r.HasEntries() || r.Program == "mem0" // the title is that of the path or of the text
+	if title := headingText(CleanLine(r.Title)); title != "" && !repeats {
 		b.WriteString("\n# " + title + "\n")
 		level = 2
 	}
@@ -239,8 +241,9 @@ func (r *Imported) source(blocks []string) []byte {
 			continue
 		}
 		headings := p.headings(level)
-		if p.Speaker != "" {
-			headings, above = []string{strings.Repeat("#", level) + " " + p.Speaker}, nil
+		if p.Author != "" {
+			speaker := strings.ToUpper(p.Author[:1]) + p.Author[1:]
+			headings, above = []string{strings.Repeat("#", level) + " " + speaker}, nil
 		}
 		if n := len(headings); n < len(above) && slices.Equal(headings, above[:n]) &&
 			headingMarks(blocks[i]) > 0 && headingMarks(blocks[i]) <= headingMarks(above[n]) {
@@ -287,9 +290,9 @@ func (p *ImportedPart) headings(level int) (list []string) {
 	return list
 }
 
-func markdownPart(l *Layout, p *ImportedPart) string {
-	if p.Speaker != "" {
-		return quotedPart(p)
+func (r *Imported) markdownPart(l *Layout, p *ImportedPart) string {
+	if p.Author != "" {
+		return r.quotedPart(p)
 	}
 	text := strings.Trim(cleanText(p.Text), "\n")
 	if strings.TrimSpace(text) == "" {
@@ -300,21 +303,21 @@ func markdownPart(l *Layout, p *ImportedPart) string {
 	d := l.Parse(ImportsDir+"/a.md", []byte(text+"\n\n"+next+"\n"), Meta{})
 	last := len(d.Entries) - 1
 	if last < 0 || d.Entries[last].Text != next || d.Unsound || len(d.Problems) > 0 {
-		return quotedPart(p)
+		return r.quotedPart(p)
 	}
 	return text
 }
 
 // quotedPart returns a part as a quote. Its attributes are on the first line,
 // where no text can precede them.
-func quotedPart(p *ImportedPart) string {
+func (r *Imported) quotedPart(p *ImportedPart) string {
 	text := strings.Trim(cleanText(p.Text), "\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
 	var b strings.Builder
-	if p.By != "" {
-		b.WriteString("> " + Comment(map[string]string{"written_by": p.By}, nil) + "\n")
+	if p.Author == "agent" {
+		b.WriteString("> " + Comment(map[string]string{"written_by": ImportSource + r.Program}, nil) + "\n")
 	}
 	for line := range strings.Lines(text) {
 		line = quotedBox().ReplaceAllString(strings.TrimRight(line, " \t\n"), `$1\$2`)
@@ -426,13 +429,14 @@ func (l *Layout) AddTag(text, tag string) (string, bool) {
 func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) {
 	parse := func(source []byte) *Document { return l.Parse(r.Place, source, Meta{}) }
 	r.Parts = slices.DeleteFunc(r.Parts, func(p ImportedPart) bool { return strings.TrimSpace(p.Text) == "" })
-	front := l.Parse(r.Place, []byte(r.head()), Meta{}).Front
-	noFront := front.Broken
-	if noFront {
+	changes = map[string]int{}
+	front := parse([]byte(r.head())).Front
+	if front.Broken {
 		r.Front = ""
-		front = l.Parse(r.Place, []byte(r.head()), Meta{}).Front
+		front = parse([]byte(r.head())).Front
+		changes["frontmatter"] = 1
 	}
-	writer := entryWriter{l: l, path: r.Place, shared: front.Tags, words: map[string]string{}}
+	writer := entryWriter{Imported: r, l: l, shared: front.Tags, words: map[string]string{}}
 	blocks, above := make([]string, len(r.Parts)), ""
 	for i := range r.Parts {
 		below := "- next"
@@ -444,9 +448,7 @@ func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) 
 	}
 	d := parse(r.source(blocks))
 	if len(d.Entries) != len(blocks) || d.Unsound {
-		for i := range r.Parts {
-			blocks[i] = quotedPart(&r.Parts[i])
-		}
+		blocks = r.blocks(r.quotedPart)
 		d = parse(r.source(blocks))
 	}
 	if len(d.Entries) == len(blocks) {
@@ -461,10 +463,6 @@ func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) 
 		if source, err := splice(d.Source, edits); err == nil {
 			d = parse(source)
 		}
-	}
-	changes = map[string]int{}
-	if noFront {
-		changes["frontmatter"] = 1
 	}
 	if !r.keepsPrivate(d) { // private, without attributes
 		for i := range r.Parts {
@@ -492,8 +490,8 @@ func (r *Imported) keepsPrivate(d *Document) bool {
 }
 
 type entryWriter struct {
+	*Imported
 	l      *Layout
-	path   string
 	shared []string          // tags of the file
 	words  map[string]string // tags as written, empty for those that cannot be written
 }
@@ -527,7 +525,7 @@ func (w *entryWriter) entryBlock(above string, p *ImportedPart, below string) st
 			return form
 		}
 	}
-	return quotedPart(p)
+	return w.quotedPart(p)
 }
 
 // missingTags returns the tags that an entry lacks and that can be written.
@@ -554,7 +552,7 @@ func (w *entryWriter) missingTags(tags []string, e *Entry) (list []string) {
 // entryOf returns the entry that a text between two others is, if it is exactly one,
 // without attributes.
 func (w *entryWriter) entryOf(above, text, below string) *Entry {
-	d := w.l.Parse(w.path, []byte(strings.TrimLeft(above+"\n\n", "\n")+text+"\n\n"+below+"\n"), Meta{})
+	d := w.l.Parse(w.Place, []byte(strings.TrimLeft(above+"\n\n", "\n")+text+"\n\n"+below+"\n"), Meta{})
 	n := len(d.Entries) - 2
 	if strings.TrimSpace(text) == "" || n < 0 || d.Unsound || above == "" && (n > 0 || len(d.Hidden) > 0) ||
 		d.Entries[n].Text != text || d.Entries[n].Attributes != nil || d.Entries[n+1].Text != below {

@@ -30,9 +30,9 @@ func fileOf(l *Layout, r *Imported) []byte {
 func conversation(texts ...string) *Imported {
 	r := &Imported{Program: "chatgpt", ID: "c1", Title: "A plan", Created: time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)}
 	for i, text := range texts {
-		p := ImportedPart{Speaker: "Person", Text: text}
+		p := ImportedPart{Author: "person", Text: text}
 		if i%2 == 1 {
-			p.Speaker, p.By = "Agent", "import:chatgpt"
+			p.Author = "agent"
 		}
 		r.Parts = append(r.Parts, p)
 	}
@@ -45,7 +45,7 @@ func TestImportedMarkdown(t *testing.T) {
 	l := &Layout{Daily: PublicOK}
 	for _, text := range hostileTexts {
 		private := PrivateOnly.String()
-		r := &Imported{Program: "jsonl", ID: text, Entries: true, Untitled: true, Place: "memory/2026-02-05.md", Parts: []ImportedPart{
+		r := &Imported{Program: "jsonl", ID: text, Place: "memory/2026-02-05.md", Parts: []ImportedPart{
 			{Section: []string{text, "b"}, Text: text, Tags: []string{text, "c++"},
 				Attributes: map[string]string{"type": "decision", "written_by": "x", "visibility": private}},
 			{Section: []string{text, "c"}, Text: "- last", Attributes: map[string]string{"type": "request", "visibility": private}},

@@ -325,7 +325,7 @@ func TestExportedHeadings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			record := &memory.Imported{Program: "jsonl", ID: r.ID, Untitled: true, Entries: true, Place: r.Path}
+			record := &memory.Imported{Program: "jsonl", ID: r.ID, Place: r.Path}
 			for _, p := range r.Parts {
 				record.Parts = append(record.Parts, memory.ImportedPart{Section: p.Section, Levels: p.Levels, Text: p.Text})
 			}

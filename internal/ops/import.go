@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,28 +18,33 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// Speakers in imported conversations. Text of an agent is untrusted.
-var speakers = map[string]string{"person": "Person", "agent": "Agent"}
-
-// untitled are the programs whose records have titles that only repeat their text
-// or path.
-var untitled = []string{"jsonl", "mem0"}
-
-// entrySource is the program whose records consist of entries.
-const entrySource = "jsonl"
-
 // States of imported records in answers.
 const (
 	importCreated   = "created"
 	importRewritten = "rewritten"
 	importUnchanged = "unchanged"
 	importEdited    = "edited"
+	importOlder     = "older"
 	importFailed    = "failed"
 )
 
 // importStates are the states of records by those of their files.
 var importStates = map[memory.ImportState]string{
 	memory.ImportSame: importUnchanged, memory.ImportOlder: importRewritten, memory.ImportEdited: importEdited,
+}
+
+// A recordImport is the import of one record.
+type recordImport struct {
+	*memory.Imported
+	result  api.ImportedRecord
+	dryRun  bool
+	data    []byte         // content of the file
+	changes map[string]int // counts of entries that differ from their lines
+	write   *vault.Change  // nil if nothing is to be written
+}
+
+func (p *recordImport) fail(err error) {
+	p.result.State, p.result.Reason = importFailed, asError(err).Error()
 }
 
 // importRecords writes records of another program to private files of the owner.
@@ -58,268 +62,191 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 	if err := m.waitAllIndexed(ctx, &c); err != nil { // a file of a record may have been moved
 		return nil, err
 	}
-	records, paths := m.decodeRecords(r, answer)
-	stems := map[string][]string{} // paths of imported files by path without suffix
-	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
-		suffix := path.Base(f.Path)
-		suffix = suffix[strings.LastIndexByte(suffix, '-')+1:]
-		if list := paths[suffix]; list != nil {
-			*list = append(*list, f.Path)
-		}
-		if stem := strings.TrimSuffix(f.Path, suffix); strings.HasPrefix(stem, memory.ImportsDir+"/") {
-			stems[stem] = append(stems[stem], f.Path)
-		}
-	}
-	var pending []*importWrite
-	for i := range answer.Records {
-		result := &answer.Records[i]
-		if result.State != "" {
-			continue
-		}
-		if r.Since != "" && records[i].Changed().Before(since) {
-			result.State = "older"
-			continue
-		}
-		p, err := m.planImport(ctx, c, records[i], *paths[records[i].Suffix()], stems, result, r.DryRun)
-		switch {
-		case err != nil:
-			result.State, result.Reason = importFailed, asError(err).Error()
-		case p != nil:
-			pending = append(pending, p)
-		}
-	}
-	if err := m.writeImports(ctx, pending); err != nil {
-		return nil, err
-	}
-	for _, p := range pending {
-		for name, n := range p.changes {
-			if p.result.State != importCreated && p.result.State != importRewritten {
-				break
-			}
-			if answer.Changes == nil {
-				answer.Changes = map[string]int{}
-			}
-			answer.Changes[name] += n
-		}
-	}
-	counts := map[string]*int{importCreated: &answer.Created, importRewritten: &answer.Rewritten,
-		importUnchanged: &answer.Unchanged, importEdited: &answer.Edited, "older": &answer.Older,
-		importFailed: &answer.Failed}
-	for _, result := range answer.Records {
-		*counts[result.State]++
-	}
-	return answer, nil
-}
-
-// decodeRecords returns the records of a request, with an element in the answer
-// for each, and a list for the paths of each suffix.
-func (m adminOps) decodeRecords(r *api.ImportRequest, answer *api.ImportAnswer) (records []*memory.Imported,
-	paths map[string]*[]string) {
-	paths = map[string]*[]string{}
-	number := 0
+	var list, pending []*recordImport
+	var changes []vault.Change
+	known, seen, number := m.knownPaths(c), map[string]bool{}, 0
 	for line := range strings.Lines(r.Records) {
 		number++
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		result := api.ImportedRecord{Line: number}
-		record, credentials, err := m.decodeRecord(r.Source, line)
-		if err == nil && paths[record.Suffix()] != nil {
+		p := &recordImport{result: api.ImportedRecord{Line: number}, dryRun: r.DryRun}
+		list = append(list, p)
+		err := m.decodeRecord(r.Source, line, p)
+		switch {
+		case err != nil:
+		case seen[p.Suffix()]:
 			err = api.Errorf(api.Invalid, "another record of the request has the same id")
+		case r.Since != "" && p.Changed().Before(since):
+			seen[p.Suffix()], p.result.State = true, importOlder
+		default:
+			seen[p.Suffix()] = true
+			err = m.planImport(ctx, c, p, known)
 		}
-		if err != nil {
-			result.State, result.Reason = importFailed, asError(err).Error()
-		} else {
-			result.Credentials = credentials
-			paths[record.Suffix()] = new([]string)
+		switch {
+		case err != nil:
+			p.fail(err)
+		case p.write != nil:
+			pending, changes = append(pending, p), append(changes, *p.write)
 		}
-		records, answer.Records = append(records, record), append(answer.Records, result)
 	}
-	return records, paths
+	for i, err := range m.Writer.WriteAll(ctx, changes) {
+		if err != nil {
+			pending[i].fail(writeError(err))
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for _, p := range list {
+		next := api.ImportAnswer{Records: []api.ImportedRecord{p.result}}
+		if p.result.State == importCreated || p.result.State == importRewritten {
+			next.Changes = p.changes
+		}
+		answer.Add(&next)
+	}
+	return answer, nil
 }
 
-// decodeRecord returns a record without credentials, and the kinds of those that
-// it contains.
-func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, credentials []string, err error) {
+// knownPaths returns the paths of files by the ends of their names, as
+// [memory.Imported.Suffix] returns them, and those of imported files by the rest of the path.
+func (m adminOps) knownPaths(c Call) map[string][]string {
+	known := map[string][]string{}
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
+		suffix := path.Base(f.Path)
+		suffix = suffix[strings.LastIndexByte(suffix, '-')+1:]
+		known[suffix] = append(known[suffix], f.Path)
+		if stem := strings.TrimSuffix(f.Path, suffix); strings.HasPrefix(stem, memory.ImportsDir+"/") {
+			known[stem] = append(known[stem], f.Path)
+		}
+	}
+	return known
+}
+
+// decodeRecord sets the record and the kinds of the credentials that it contained.
+func (m adminOps) decodeRecord(source, line string, p *recordImport) error {
 	var in api.ImportRecord
 	if err := decodeLine(line, &in); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if strings.TrimSpace(in.ID) == "" {
-		return nil, nil, api.Errorf(api.Invalid, "id is missing")
+		return api.Errorf(api.Invalid, "id is missing")
 	}
 	for name, at := range map[string]time.Time{"created": in.Created, "updated": in.Updated} {
 		if year := at.UTC().Year(); year < 1 || year > maxYear {
-			return nil, nil, api.Errorf(api.Invalid, "%s: a time is not in the years 1 to %d", name, maxYear)
+			return api.Errorf(api.Invalid, "%s: a time is not in the years 1 to %d", name, maxYear)
 		}
 	}
+	var credentials []string
 	mask := func(text string) string {
 		text, rules := secrets.Remove(strings.ToValidUTF8(text, string(utf8.RuneError)))
 		credentials = append(credentials, rules...)
 		return text
 	}
-	record = &memory.Imported{Program: source, ID: in.ID, Title: mask(cutLine(in.Title, maxTopic)),
-		Untitled: slices.Contains(untitled, source), Created: in.Created, Updated: in.Updated,
-		Entries: source == entrySource, Place: in.Path, Front: mask(in.Front), Summary: in.Summary, Origin: in.Origin}
-	record.Tags = convertEach(in.Tags[:min(len(in.Tags), api.MaxValues)], mask)
-	for i, p := range in.Parts {
-		part := memory.ImportedPart{Text: mask(p.Text), Levels: p.Levels, Attributes: map[string]string{}}
-		if p.Author != "" {
-			part.Speaker = speakers[p.Author]
-			if part.Speaker == "" {
-				return nil, nil, api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent", i+1,
-					p.Author)
-			}
-			if p.Author != "person" {
-				part.By = memory.ImportSource + source
-			}
+	maskLine := func(s string) string { return mask(memory.CleanLine(s)) }
+	p.Imported = &memory.Imported{Program: source, ID: in.ID, Title: mask(cutLine(in.Title, maxTopic)),
+		Created: in.Created, Updated: in.Updated, Tags: convertEach(in.Tags[:min(len(in.Tags), api.MaxValues)], mask)}
+	heading := func(s string) string { return mask(cutLine(s, maxTopic)) }
+	if p.HasEntries() {
+		p.Place, p.Front, p.Summary, p.Origin = in.Path, mask(in.Front), in.Summary, in.Origin
+		heading = mask
+	}
+	for i := range in.Parts {
+		part := memory.ImportedPart(in.Parts[i])
+		if !slices.Contains([]string{"", "person", "agent"}, part.Author) {
+			return api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent", i+1, part.Author)
 		}
-		for _, s := range p.Section {
-			if !record.Entries {
-				s = cutLine(s, maxTopic)
-			}
-			part.Section = append(part.Section, mask(s))
-		}
-		line := func(s string) string { return mask(memory.CleanLine(s)) }
-		part.Evidence, part.Tags = convertEach(p.Evidence, line), convertEach(p.Tags, line)
-		for key, value := range p.Attributes {
+		part.Section, part.Text = convertEach(part.Section, heading), mask(part.Text)
+		part.Evidence, part.Tags = convertEach(part.Evidence, maskLine), convertEach(part.Tags, maskLine)
+		part.Attributes = map[string]string{}
+		for key, value := range in.Parts[i].Attributes {
 			value = memory.CleanLine(value)
 			if value != "" {
 				part.Attributes[key] = mask(value)
 			}
 		}
-		record.Parts = append(record.Parts, part)
+		p.Parts = append(p.Parts, part)
 	}
 	slices.Sort(credentials)
-	return record, slices.Compact(credentials), nil
+	p.result.Credentials = slices.Compact(credentials)
+	return nil
 }
 
-type importWrite struct {
-	result  *api.ImportedRecord
-	change  vault.Change
-	changes map[string]int // counts of entries that differ from their lines
-	failed  error          // of Edit
-	done    bool           // without the change
-}
-
-// planImport returns the change that writes a record to its file: the one at a given
-// path that contains an earlier version, or a new one. It returns nil if nothing is
+// planImport sets the change that writes a record to its file: the one at a known
+// path that contains an earlier version, or a new one. It sets none if nothing is
 // to be written, or was written already, also by an import of the same text from a file that
 // has moved.
-func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
-	stems map[string][]string, result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
-	if record.Entries {
-		if err := m.resolveEvidence(ctx, c, record); err != nil {
-			return nil, err
+func (m adminOps) planImport(ctx context.Context, c Call, p *recordImport, known map[string][]string) error {
+	wanted, result, paths := p.Place, &p.result, known[p.Suffix()]
+	if err := m.resolveEvidence(ctx, c, p.Imported); err != nil {
+		return err
+	}
+	switch {
+	case p.Summary != "":
+		return m.importSummary(ctx, c, p)
+	case p.HasEntries():
+		if err := m.placeEntries(ctx, c, p); err != nil {
+			return err
 		}
-	}
-	if record.Summary != "" {
-		changes, err := m.importSummary(ctx, c, record, result, dryRun)
-		return &importWrite{result: result, changes: changes, done: true}, err
-	}
-	wanted := record.Place
-	var data []byte
-	var changes map[string]int
-	var err error
-	if record.Entries && wanted != "" {
-		var done bool
-		data, changes, done, err = m.placeEntries(ctx, c, record, result)
-		if done || err != nil {
-			return nil, err
-		}
-		copies := m.archivedCopies(record.Place, func(*index.FileInfo) bool { return true })
-		paths = slices.Concat(paths, []string{record.Place}, copies)
-	}
-	if record.Entries && wanted == "" {
-		m.placeBelowImports(record)
-	}
-	if data == nil {
-		data, changes = record.File(m.Layout)
+		copies := m.archivedCopies(p.Place, func(*index.FileInfo) bool { return true })
+		paths = slices.Concat(paths, []string{p.Place}, copies)
+	default:
+		p.data, p.changes = p.File(m.Layout)
 	}
 	for _, known := range paths {
 		file, err := m.Writer.Vault.Read(known)
-		if err != nil {
+		if err != nil || result.State != "" {
 			continue
 		}
-		if state := record.StateIn(m.Layout, file.Data, data); state != memory.ImportOther {
+		if state := p.StateIn(m.Layout, file.Data, p.data); state != memory.ImportOther {
 			result.Path, result.State = known, importStates[state]
-			break
 		}
 	}
-	if result.Path == "" && record.Origin == "" {
-		for _, known := range stems[strings.TrimSuffix(record.Path(m.Location, true), record.Suffix())] {
-			if file, err := m.Writer.Vault.Read(known); err == nil && memory.SameImport(file.Data, data) {
-				result.Path, result.State = known, importUnchanged
-				break
-			}
+	stem := strings.TrimSuffix(p.Path(m.Location, true), p.Suffix())
+	for _, known := range known[stem] {
+		file, err := m.Writer.Vault.Read(known)
+		if err == nil && result.State == "" && p.Origin == "" && memory.SameImport(file.Data, p.data) {
+			result.Path, result.State = known, importUnchanged
 		}
 	}
 	if result.State == importUnchanged || result.State == importEdited {
-		return nil, nil
+		return nil
 	}
 	if result.Path == "" {
-		result.Path = cmp.Or(record.Place, record.Path(m.Location, true))
+		result.Path = cmp.Or(p.Place, p.Path(m.Location, true))
 		if m.Writer.Vault.Skips(result.Path, false) != "" || secrets.MatchingRule(result.Path) != "" {
-			result.Path = record.Path(m.Location, false)
+			result.Path = p.Path(m.Location, false)
 		}
 	}
 	if wanted != "" && result.Path != wanted {
-		changes["path"] = len(record.Parts)
+		p.changes["path"] = len(p.Parts)
 	}
 	if reason := m.Writer.Vault.Skips(result.Path, false); reason != "" {
-		return nil, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)
+		return api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)
 	}
-	next := m.Parse(vault.File{Path: result.Path, Data: data, ModTime: m.Now()})
+	next := m.Parse(vault.File{Path: result.Path, Data: p.data, ModTime: m.Now()})
 	switch {
 	case !ownPlace(c, next.Place) || next.For(c.View) == nil:
-		return nil, notFound("file", result.Path)
-	case next.Unsound || !record.Entries && next.Own.Visibility != memory.PrivateOnly:
-		return nil, api.Errorf(api.Invalid, "the record cannot be written as a private file")
+		return notFound("file", result.Path)
+	case next.Unsound || !p.HasEntries() && next.Own.Visibility != memory.PrivateOnly:
+		return api.Errorf(api.Invalid, "the record cannot be written as a private file")
 	}
-	p := &importWrite{result: result, changes: changes}
-	p.change = vault.Change{
-		Path: result.Path, Cause: "import", Requested: true,
+	p.write = &vault.Change{Path: result.Path, Cause: "import", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			result.State, p.failed = importCreated, nil
+			result.State = importCreated
 			if old != nil {
-				state := record.StateIn(m.Layout, old.Data, data)
+				state := p.StateIn(m.Layout, old.Data, p.data)
 				if state == memory.ImportOther {
-					p.failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record",
-						result.Path)
-					return nil, p.failed
+					return nil, api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
 				}
 				result.State = importStates[state]
 			}
-			if dryRun || result.State != importCreated && result.State != importRewritten {
+			if p.dryRun || result.State != importCreated && result.State != importRewritten {
 				return nil, nil
 			}
-			return data, nil
-		},
-	}
-	return p, nil
-}
-
-// writeImports makes changes together, and records the failures in the results. The
-// error is the context's.
-func (m adminOps) writeImports(ctx context.Context, list []*importWrite) error {
-	list = slices.DeleteFunc(slices.Clone(list), func(p *importWrite) bool { return p.done })
-	changes := make([]vault.Change, len(list))
-	for i, p := range list {
-		changes[i] = p.change
-	}
-	for i, err := range m.Writer.WriteAll(ctx, changes) {
-		p := list[i]
-		switch {
-		case p.failed != nil:
-			err = p.failed
-		case err != nil:
-			err = writeError(err)
-		}
-		if err != nil {
-			p.result.State, p.result.Reason = importFailed, asError(err).Error()
-		}
-	}
-	return ctx.Err()
+			return p.data, nil
+		}}
+	return nil
 }
 
 // exportPage bounds the text of a page, in bytes. A page contains one file at
@@ -413,98 +340,73 @@ func (m adminOps) resolveEvidence(ctx context.Context, c Call, record *memory.Im
 	return nil
 }
 
-// placeEntries sets the place of a record with a path: the path, unless its file is
-// not one of the record. Such a file stays, and the record becomes a file of imports with
-// the entries that it lacks. placeEntries returns the content of the file with its
-// changes. Done reports that nothing else is to be written.
-func (m adminOps) placeEntries(ctx context.Context, c Call, record *memory.Imported,
-	result *api.ImportedRecord) (data []byte, changes map[string]int, done bool, err error) {
-	place := m.Layout.Place(record.Place)
-	if strings.HasPrefix(record.Place, "_longterms/") && !ownPlace(c, place) {
+// placeEntries sets the place of a record of entries and the content of its file. The place
+// is its path, unless the file there belongs to others or was edited. Such a file stays, and
+// the entries that it lacks go to a private file of imports. If it lacks none, the result is
+// final.
+func (m adminOps) placeEntries(ctx context.Context, c Call, p *recordImport) error {
+	place := m.Layout.Place(p.Place)
+	if strings.HasPrefix(p.Place, "_longterms/") && !ownPlace(c, place) {
 		dir, err := m.subjectDir(ctx, &c)
 		if err != nil {
-			return nil, nil, false, err
+			return err
 		}
-		_, below, _ := strings.Cut(strings.TrimPrefix(record.Place, "_longterms/"), "/")
-		place, record.Front = m.Layout.Place(dir+"/"+below), "" // which names another subject
+		_, below, _ := strings.Cut(strings.TrimPrefix(p.Place, "_longterms/"), "/")
+		place, p.Front = m.Layout.Place(dir+"/"+below), "" // which names another subject
 	}
-	record.Place = place.Path
+	p.Place = place.Path
 	_, isMarkdown := memory.CutMarkdown(place.Path)
 	reserved := strings.HasPrefix(place.Path, "_longterms/_") // files of memwatchd
 	if isMarkdown && !reserved && badPath(place.Path) == "" && place.Copy == "" && ownPlace(c, place) &&
 		m.Writer.Vault.Skips(place.Path, false) == "" {
-		data, changes = record.File(m.Layout)
+		p.data, p.changes = p.File(m.Layout)
 		file, err := m.Writer.Vault.Read(place.Path)
 		if err != nil {
-			return data, changes, false, nil // free, or the writer reports why not
+			return nil // free, or the writer reports why not
 		}
-		state := record.StateIn(m.Layout, file.Data, data)
-		there := m.Parse(file)
-		switch {
-		case state == memory.ImportSame, state == memory.ImportOlder:
-			return data, changes, false, nil
-		case state == memory.ImportEdited && place.Kind != memory.Items:
-			rest := m.newParts(record, there)
-			if len(rest) == 0 {
-				return data, changes, false, nil
-			}
-			record.Parts = rest
-		default:
-			record.Parts = otherParts(record, there, m.Layout.Parse(place.Path, data, memory.Meta{}))
-			if len(record.Parts) == 0 {
-				result.Path, result.State = place.Path, importUnchanged
-				return nil, nil, true, nil
-			}
+		state := p.StateIn(m.Layout, file.Data, p.data)
+		if state == memory.ImportSame || state == memory.ImportOlder {
+			return nil
 		}
+		byID := state == memory.ImportEdited && place.Kind != memory.Items
+		rest := m.missingParts(p, m.Parse(file), byID)
+		if len(rest) == 0 {
+			p.result.Path, p.result.State = place.Path, cmp.Or(api.TextIf(byID, importEdited), importUnchanged)
+			return nil
+		}
+		p.Parts = rest
 	}
-	record.Title = record.Place
-	m.placeBelowImports(record)
-	data, changes = record.File(m.Layout)
-	return data, changes, false, nil
+	p.Title = cmp.Or(p.Place, p.Title)
+	p.Place, p.Front = p.Path(m.Location, true), ""
+	for i := range p.Parts {
+		p.Parts[i].Attributes["visibility"] = memory.PrivateOnly.String()
+	}
+	p.data, p.changes = p.File(m.Layout)
+	return nil
 }
 
-// placeBelowImports sets the place of a record to a file of imports, which is private.
-func (m adminOps) placeBelowImports(record *memory.Imported) {
-	record.Place, record.Front = record.Path(m.Location, true), ""
-	for i := range record.Parts {
-		record.Parts[i].Attributes["visibility"] = memory.PrivateOnly.String()
-	}
-}
-
-// newParts returns the parts of a record with ids that its file, which was edited, never
-// had.
-func (m adminOps) newParts(record *memory.Imported, there *memory.Document) (list []memory.ImportedPart) {
-	known := map[string]bool{"": true}
+// missingParts returns the parts of a record that a file lacks: by their ids those that it
+// never had, else those whose sections and texts it does not have.
+func (m adminOps) missingParts(p *recordImport, there *memory.Document, byID bool) (rest []memory.ImportedPart) {
+	name := func(e *memory.Entry) string { return strings.Join(e.Sections, "\x00") + "\x00" + e.Text }
+	known := map[string]bool{"": true} // ids or names
 	for i := range there.Entries {
-		known[there.Entries[i].ID] = true
+		known[there.Entries[i].ID], known[name(&there.Entries[i])] = byID, !byID
 	}
-	edits := handEdits{m: m.readOps, path: record.Place}
-	edits.readJournal()
+	edits := handEdits{m: m.readOps, path: p.Place}
+	if byID {
+		edits.readJournal()
+	}
 	for at := range edits.written {
 		known[at[0]] = true
 	}
-	for _, p := range record.Parts {
-		if !known[p.Attributes["id"]] {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-// otherParts returns the parts of a record whose entries are not in a file. Doc is the
-// record as a file.
-func otherParts(record *memory.Imported, there, doc *memory.Document) (rest []memory.ImportedPart) {
-	if len(doc.Entries) != len(record.Parts) {
-		return record.Parts
-	}
-	known := map[string]bool{}
-	name := func(e *memory.Entry) string { return strings.Join(append(e.Sections, e.Text), "\x00") }
-	for i := range there.Entries {
-		known[name(&there.Entries[i])] = true
-	}
-	for i := range doc.Entries {
-		if !known[name(&doc.Entries[i])] {
-			rest = append(rest, record.Parts[i])
+	doc := m.Layout.Parse(p.Place, p.data, memory.Meta{})
+	for i, part := range p.Parts {
+		switch {
+		case byID && known[part.Attributes["id"]]:
+		case !byID && len(doc.Entries) == len(p.Parts) && known[name(&doc.Entries[i])]:
+		default:
+			rest = append(rest, part)
 		}
 	}
 	return rest
@@ -514,80 +416,72 @@ func otherParts(record *memory.Imported, there, doc *memory.Document) (rest []me
 // It replaces only the one from the same origin, unless that one is newer or was
 // edited; beside a summary of the same name from elsewhere, the name gets the
 // origin.
-func (m adminOps) importSummary(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
-	dryRun bool) (changed map[string]int, err error) {
+func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) error {
 	dir, err := m.subjectDir(ctx, &c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	result.Path, result.State = dir+"/"+record.Summary+".md", importUnchanged
-	s, changed, err := m.summaryOf(c, record, result.Path)
+	result := &p.result
+	result.Path, result.State = dir+"/"+p.Summary+".md", importUnchanged
+	s, err := m.summaryOf(c, p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	section := record.Parts[0].Section
+	section := p.Parts[0].Section
 	if len(section) == 0 {
 		section = s.Section()
 	}
 	_, _, err = m.editFile(ctx, c, fileEdit{
 		writeTarget: writeTarget{path: result.Path, initial: memory.NewItems(c.Scope.Subject)},
-		cause:       "import", dryRun: dryRun,
+		cause:       "import", dryRun: p.dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			result.State = importUnchanged
 			edits := handEdits{m: m.readOps, path: result.Path}
-			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, record.Origin)} {
-				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
-					return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(title) &&
-						e.Partition.Visibility == s.Visibility
-				})
+			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, p.Origin)} {
 				next := s
 				next.Title = title
+				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return isSummary(&e, &next) })
 				if at < 0 {
 					result.State = importCreated
 					r.Append(section, next.String())
-					break
+					return nil
 				}
 				e := &doc.Entries[at]
 				same := e.SummaryText() == s.Text
-				if same && next.Matches(e) {
-					break
-				}
-				if e.Attributes[memory.OriginAttribute] != record.Origin {
-					changed[changeTitle] = 1
-					continue
-				}
 				switch {
-				case edits.timeOf(e).Before(record.Changed()):
+				case same && next.Matches(e):
+				case e.Attributes[memory.OriginAttribute] != p.Origin:
+					p.changes[changeTitle] = 1
+					continue
+				case edits.timeOf(e).Before(p.Changed()):
 					result.State = importRewritten
 					r.Replace(at, next.String())
 				case !same: // else only its evidence has moved
 					result.State = importEdited
 				}
-				break
+				return nil
 			}
 			return nil
 		},
 	})
-	return changed, err
+	return err
 }
 
-// summaryOf returns the summary in a record, for the file at a path, and the counts of
-// its differences from the record.
-func (m adminOps) summaryOf(c Call, record *memory.Imported, path string) (s memory.Summary, changed map[string]int,
-	err error) {
-	if len(record.Parts) != 1 {
-		return s, nil, api.Errorf(api.Invalid, "a summary has one part")
+// summaryOf returns the summary in a record, and counts its differences from the record.
+func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Summary, err error) {
+	if len(p.Parts) != 1 || p.Summary != "profile" && p.Summary != "project" {
+		return s, api.Errorf(api.Invalid, "summary: %q is not profile or project with one part", p.Summary)
 	}
-	part := &record.Parts[0]
+	part := &p.Parts[0]
 	text := oneLine(part.Text)
-	changed = map[string]int{}
+	p.changes = map[string]int{}
 	if text != strings.TrimSpace(part.Text) {
-		changed[changeText] = 1
+		p.changes[changeText] = 1
 	}
-	s = memory.Summary{Title: cmp.Or(record.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
-		Visibility: memory.ParseVisibility(part.Attributes["visibility"]), Attributes: maps.Clone(part.Attributes)}
+	s = memory.Summary{Title: cmp.Or(p.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
+		Visibility: memory.ParseVisibility(part.Attributes["visibility"]), Attributes: part.Attributes}
 	parse := func(text string) (e memory.Entry) {
-		if d := m.Layout.Parse(path, []byte(text+"\n"), memory.Meta{}); len(d.Entries) == 1 {
+		if d := m.Layout.Parse(p.result.Path, []byte(text+"\n"), memory.Meta{}); len(d.Entries) == 1 {
 			e = d.Entries[0]
 		}
 		return e
@@ -604,13 +498,13 @@ func (m adminOps) summaryOf(c Call, record *memory.Imported, path string) (s mem
 	if strings.ContainsAny(s.Attributes["id"], " \t") {
 		delete(s.Attributes, "id")
 	}
-	s.Attributes[memory.OriginAttribute] = record.Origin
-	if s.Check(path, m.Layout) != nil {
+	s.Attributes[memory.OriginAttribute] = p.Origin
+	if s.Check(p.result.Path, m.Layout) != nil {
 		s.Title, s.Text = strings.Trim(memory.CleanLine(s.Title), "*: "), memory.Line(memory.CleanLine(s.Text))
-		changed[changeText] = 1
+		p.changes[changeText] = 1
 	}
-	if err := s.Check(path, m.Layout); err != nil {
-		return s, nil, api.Errorf(api.Invalid, "%s %q: %v", record.Summary, s.Title, err)
+	if err := s.Check(p.result.Path, m.Layout); err != nil {
+		return s, api.Errorf(api.Invalid, "%s %q: %v", p.Summary, s.Title, err)
 	}
-	return s, changed, nil
+	return s, nil
 }

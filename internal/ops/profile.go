@@ -73,8 +73,7 @@ func (m writeOps) putSummary(c Call, s memory.Summary, source string, doc *memor
 	var same []int
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if e.IsSummary() && e.Readable(c.View) && e.Partition.Visibility == s.Visibility &&
-			memory.Fold(e.Title) == memory.Fold(s.Title) {
+		if e.Readable(c.View) && isSummary(e, &s) {
 			same = append(same, i)
 		}
 	}
@@ -99,6 +98,11 @@ func (m writeOps) putSummary(c Call, s memory.Summary, source string, doc *memor
 		r.Replace(same[0], s.String())
 	}
 	return len(same) > 0, nil
+}
+
+// isSummary reports whether an entry is a summary with the name and visibility of another.
+func isSummary(e *memory.Entry, s *memory.Summary) bool {
+	return e.IsSummary() && e.Partition.Visibility == s.Visibility && memory.Fold(e.Title) == memory.Fold(s.Title)
 }
 
 // checkEvidence returns an error if a summary must not cite its evidence. Every reader

@@ -379,8 +379,7 @@ func keepInvalid(file string, lines []byte) error {
 }
 
 func (r *recordImport) addFailure(reason string) {
-	r.sum.Failed++
-	r.sum.Records = append(r.sum.Records, api.ImportedRecord{State: "failed", Reason: reason})
+	r.sum.Add(&api.ImportAnswer{Records: []api.ImportedRecord{{State: "failed", Reason: reason}}})
 }
 
 // add adds a record to the batch. The first of several records with an id is imported.
@@ -408,24 +407,10 @@ func (r *recordImport) send(ctx context.Context, before int) error {
 	if err != nil {
 		return err
 	}
-	for _, record := range answer.Records {
-		record.Line += before
-		r.sum.Records = append(r.sum.Records, record)
+	for i := range answer.Records {
+		answer.Records[i].Line += before
 	}
-	r.sum.Created += answer.Created
-	r.sum.Rewritten += answer.Rewritten
-	r.sum.Unchanged += answer.Unchanged
-	r.sum.Edited += answer.Edited
-	r.sum.Older += answer.Older
-	r.sum.Failed += answer.Failed
-	for name, n := range answer.Changes {
-		if r.sum.Changes == nil {
-			r.sum.Changes = map[string]int{}
-		}
-		r.sum.Changes[name] += n
-	}
-	r.sum.Redacted += answer.Redacted
-	r.sum.DryRun, r.sum.Disabled = answer.DryRun, answer.Disabled
+	r.sum.Add(answer)
 	return nil
 }
 
