@@ -35,8 +35,11 @@ type Source interface {
 // entries of its files. Set the exported fields before Open.
 type Publisher struct {
 	Store      Store
+	URL        string // of the store, for the status
+	Owner      string // default owner of the memory
 	Rules      Rules
 	Source     Source
+	Ready      func(context.Context) error // waits until Source has all files
 	Breaker    *Breaker
 	Dir        string        // of the outbox
 	MaxSpool   int64         // bytes of the outbox
@@ -340,7 +343,7 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 // Plan returns the entries that the rules publish. It shows the first lines of some
 // entries of the partitions that show accepts.
 func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) (*api.SharePlan, error) {
-	plan := &api.SharePlan{Partitions: []api.SharePartition{}}
+	plan := &api.SharePlan{Partitions: []api.SharePartition{}, Problem: p.ownerProblem()}
 	for _, path := range p.Source.Paths() {
 		if !p.Rules.mayPublish(path) {
 			continue
@@ -379,6 +382,18 @@ func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) 
 
 // maxFirst bounds the first lines in a plan.
 const maxFirst = 3
+
+// Push executes a step of sharing at the request of a user, once every file has been
+// seen: files that have not would count as removed.
+func (p *Publisher) Push(ctx context.Context, step string) (Comparison, error) {
+	if err := p.Ready(ctx); err != nil {
+		return Comparison{}, err
+	}
+	if step == "init" {
+		return p.Create(ctx)
+	}
+	return Comparison{}, p.Flush(ctx)
+}
 
 // Flush compares all files with the last published versions, and publishes the
 // changes now. It returns the error that prevents that.

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// Status returns the state of the publisher, without the URL of the store.
+// Status returns the state of the publisher.
 func (p *Publisher) Status() api.ShareStatusAnswer {
 	p.statusMu.Lock()
 	s := api.ShareStatusAnswer{ShareStatus: p.status}
@@ -16,16 +17,25 @@ func (p *Publisher) Status() api.ShareStatusAnswer {
 		s.Refusals = append(s.Refusals, p.refused[id])
 	}
 	p.statusMu.Unlock()
-	s.Host, s.Refused = p.Rules.Host, len(s.Refusals)
+	s.URL, s.Host, s.Refused = p.URL, p.Rules.Host, len(s.Refusals)
 	b := p.Breaker.state()
 	s.State, s.LastOK, s.LastError = "publishing", b.lastOK.UTC(), b.lastError
 	switch {
 	case b.permanent:
-		s.State = "failed"
+		s.State, s.Problem = "failed", cmp.Or(s.Problem, s.LastError)
 	case b.open, b.lastError != "":
 		s.State = "waiting"
 	}
+	s.Problem = cmp.Or(s.Problem, p.ownerProblem())
 	return s
+}
+
+// ownerProblem explains why entries of the default owner are not published.
+func (p *Publisher) ownerProblem() string {
+	if p.Owner != DefaultOwner || len(p.Rules.Publish) == 0 {
+		return ""
+	}
+	return `entries of the default owner "owner" are not published: set memory.owner to a name of your own`
 }
 
 // recordProblem updates the status. The caller holds p.mu or is the only user.

@@ -28,9 +28,6 @@ type sharing struct {
 	*share.Publisher
 	reader *share.Reader // nil if the store is not asked
 	client *weaviate.Client
-	await  func(context.Context) error // waits until every file has been seen
-	url    string
-	owner  string
 }
 
 var _ ops.Publisher = (*sharing)(nil)
@@ -56,7 +53,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory.host: %w", err)
 	}
-	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
+	s := &sharing{client: &weaviate.Client{
 		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas,
 		Timeout: d.config.Tuning.ShareTimeout,
 	}}
@@ -71,7 +68,8 @@ func (d *daemon) openShare() (*sharing, error) {
 	}
 	breaker := new(share.Breaker)
 	s.Publisher = &share.Publisher{
-		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: spool, MaxSpool: 256 << 20,
+		Store: s.client, URL: c.Weaviate.URL, Owner: d.config.Memory.Owner, Ready: d.awaitKnown, Breaker: breaker,
+		Source: indexedFiles{d}, Dir: spool, MaxSpool: 256 << 20,
 		Timeout: d.config.Tuning.ShareTimeout, Tombstones: 90 * 24 * time.Hour, Logger: d.logger, Now: config.Now,
 		Rules: share.Rules{Host: host, Publish: c.Publish, Private: c.Private, Subject: d.sharedSubject,
 			Terms: func(text string) string { return d.index.Terms(text) }},
@@ -136,48 +134,6 @@ func (d *daemon) watchShare(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// Push executes a step of sharing at the request of a user, once every file has been
-// seen: files that have not would count as removed.
-func (s *sharing) Push(ctx context.Context, step string) (share.Comparison, error) {
-	if err := s.await(ctx); err != nil {
-		return share.Comparison{}, err
-	}
-	if step == "init" {
-		return s.Create(ctx)
-	}
-	return share.Comparison{}, s.Flush(ctx)
-}
-
-// Plan returns what the configuration publishes.
-func (s *sharing) Plan(ctx context.Context, show func(memory.Partition) bool) (*api.SharePlan, error) {
-	plan, err := s.Publisher.Plan(ctx, show)
-	if err == nil {
-		plan.Problem = s.ownerProblem()
-	}
-	return plan, err
-}
-
-// ownerProblem explains why entries of the default owner are not published.
-func (s *sharing) ownerProblem() string {
-	if s.owner != share.DefaultOwner || len(s.Rules.Publish) == 0 {
-		return ""
-	}
-	return `entries of the default owner "owner" are not published: set memory.owner to a name of your own`
-}
-
-// Status returns the state of sharing.
-func (s *sharing) Status() api.ShareStatusAnswer {
-	a := s.Publisher.Status()
-	a.URL = s.url
-	if a.Problem == "" && a.State == "failed" {
-		a.Problem = a.LastError
-	}
-	if a.Problem == "" {
-		a.Problem = s.ownerProblem()
-	}
-	return a
 }
 
 // shareStatus returns the status of sharing; nil if nothing is shared.

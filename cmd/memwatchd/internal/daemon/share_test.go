@@ -19,6 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
+	"github.com/memwatchd/memwatchd/internal/share"
 )
 
 // newStore returns a fake cluster.
@@ -208,11 +209,11 @@ func TestForgetWithoutStore(t *testing.T) {
 // seen.
 func TestPushAwaitsScan(t *testing.T) {
 	d := &daemon{scanned: make(chan struct{})}
-	s := &sharing{await: d.awaitKnown} // without a publisher, which a step would call
+	p := &share.Publisher{Ready: d.awaitKnown} // without a store, which a step would call
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, step := range []string{"push", "init"} {
-		if _, err := s.Push(ctx, step); !errors.Is(err, context.Canceled) {
+		if _, err := p.Push(ctx, step); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s before the first scan ends: %v", step, err)
 		}
 	}
