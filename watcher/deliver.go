@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// failureLogInterval is the interval at which a repeated sink failure is logged.
-const failureLogInterval = time.Minute
-
-// sinkFailure holds the sink's last error and the time it was logged.
-type sinkFailure struct {
-	err    string
-	logged time.Time
-}
-
 // deliverBatch passes a batch to the sink, unless hold keeps the batch back.
 func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 	if b.reason == Gone {
@@ -47,9 +38,9 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
-		w.sinkFailure = sinkFailure{}
-	case w.sinkFailure.err != err.Error() || began.Sub(w.sinkFailure.logged) >= failureLogInterval:
-		w.sinkFailure = sinkFailure{err.Error(), began}
+		w.sinkFailure = ""
+	case w.sinkFailure != err.Error():
+		w.sinkFailure = err.Error()
 		w.Logger.Error("cannot process changes, retrying", "files", len(b.paths), "err", err)
 	}
 	w.Logger.Debug("changed", "why", b.reason, "files", len(b.paths), "again", len(retry), "took", time.Since(began))

@@ -118,7 +118,7 @@ type Watcher struct {
 	debouncer   debouncer
 	scans       scans
 	hold        hold
-	sinkFailure sinkFailure // used only by deliver
+	sinkFailure string // the last error of the sink, which is in the log; used only by deliverBatch
 	cookie      cookie
 
 	hints      chan []hint       // to the debouncer
