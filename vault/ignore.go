@@ -88,14 +88,8 @@ func globOf(pattern string) string {
 // trimSpace removes trailing blanks, except one that is escaped with a
 // backslash.
 func trimSpace(line string) string {
-	end := len(line)
-	for end > 0 && (line[end-1] == ' ' || line[end-1] == '\t') {
-		end--
-	}
-	slashes := 0
-	for slashes < end && line[end-1-slashes] == '\\' {
-		slashes++
-	}
+	end := len(strings.TrimRight(line, " \t"))
+	slashes := end - len(strings.TrimRight(line[:end], `\`))
 	if slashes%2 == 1 && end < len(line) {
 		end++
 	}

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // checkWritable returns why a file is not to be changed, or nil.
@@ -49,21 +51,12 @@ func (w *Writer) checkContent(path string, data []byte) error {
 	return nil
 }
 
+var conflictRE = lazyregexp.New(`(?ms)^<{7} .*^={7}\r*$.*^>{7} `)
+
 // hasConflictMarkers reports whether data contains the conflict markers of a version
 // control system.
 func hasConflictMarkers(data []byte) bool {
-	stage := 0
-	marks := []string{"<<<<<<< ", "=======", ">>>>>>> "}
-	for line := range bytes.Lines(data) {
-		line = bytes.TrimRight(line, "\r\n")
-		if bytes.HasPrefix(line, []byte(marks[stage])) && (stage != 1 || len(line) == len(marks[1])) {
-			stage++
-			if stage == len(marks) {
-				return true
-			}
-		}
-	}
-	return false
+	return bytes.Contains(data, []byte("<<<<<<< ")) && conflictRE().Match(data)
 }
 
 // writeError converts an error to the error that Write returns for the file.

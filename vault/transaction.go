@@ -293,13 +293,10 @@ func (t *transaction) writeDraft(name string) error {
 		return err
 	}
 	defer f.Close()
-	for rest := t.data; len(rest) > 0 && err == nil; {
-		err = t.runSyscall("write temporary file", func() error {
-			n, err := unix.Write(int(f.Fd()), rest)
-			rest = rest[max(n, 0):]
-			return err
-		})
-	}
+	err = t.runSyscall("write temporary file", func() error {
+		_, err := f.WriteAt(t.data, 0)
+		return err
+	})
 	if err == nil {
 		err = t.copyMetadata(int(f.Fd()))
 	}
