@@ -15,6 +15,15 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
+// checkPath returns why a file is not to be changed because of its path, or nil.
+func (w *Writer) checkPath(path string) error {
+	reason := w.Vault.Skips(path, false)
+	if reason == "" || slices.Contains(w.Settings, path) {
+		return nil
+	}
+	return &RefusedError{path, reason + ": excluded from memory"}
+}
+
 // checkWritable returns why a file is not to be changed, or nil.
 func (w *Writer) checkWritable(old *source) error {
 	st := &old.stat

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,10 +27,9 @@ type leftover struct {
 	failed  bool // the change is to be reverted
 	crashed bool // an earlier process began the change
 
-	settling sync.Mutex // serializes settle
-	due      time.Time  // when the temporary file is looked at first
-	seen     bool       // it was looked at; guarded by Writer.mu
-	copied   string     // the conflict copy that the temporary file became
+	due    time.Time // when the temporary file is looked at first
+	seen   bool      // it was looked at; guarded by Writer.mu
+	copied string    // the conflict copy that the temporary file became
 
 	// The contents before and after the change; nil after a crash. Once text that another
 	// program wrote to the temporary file is merged, that text takes their place.
@@ -91,16 +89,10 @@ func (w *Writer) waitSettled() {
 	}
 }
 
-// settleNow records whether a change was made, and settles it later if it has a temporary
-// file, or something failed. The caller holds the lock of the file.
+// settleNow settles a change, or settles it later if it has a temporary file, or something
+// failed. The caller holds the lock of the file.
 func (w *Writer) settleNow(l *leftover) error {
-	err := w.decide(l)
-	if err == nil {
-		err = w.clear(l, true)
-	}
-	if err == nil {
-		err = w.finish(l)
-	}
+	err := w.settleLocked(l, true)
 	if err == nil {
 		return nil
 	}
@@ -110,10 +102,7 @@ func (w *Writer) settleNow(l *leftover) error {
 	defer w.mu.Unlock()
 	w.leftovers = append(w.leftovers, l)
 	time.AfterFunc(pause, func() { w.settleRepeatedly(l, pause, false) })
-	if errors.Is(err, errConcurrentSave) {
-		return nil
-	}
-	return err
+	return ignoreError(err, errConcurrentSave)
 }
 
 // settleRepeatedly settles a change, or tries again later.
@@ -133,33 +122,31 @@ func (w *Writer) settleRepeatedly(l *leftover, pause time.Duration, logged bool)
 	time.AfterFunc(pause, func() { w.settleRepeatedly(l, pause, logged) })
 }
 
-// settle decides whether a change was made and clears its temporary file. On
-// errConcurrentSave a program may still write to that file.
+// settle settles a change that was not settled at once. On errConcurrentSave a program may
+// still write to its temporary file.
 func (w *Writer) settle(l *leftover) error {
-	l.settling.Lock()
-	defer l.settling.Unlock()
-	if !w.isLeftover(l) {
-		return nil
-	}
 	release, err := w.lockFile(context.Background(), l.record.Path)
 	if err != nil {
 		return err
 	}
-	err = w.decide(l)
-	release()
-	if err != nil {
-		return err
+	defer release()
+	if !slices.Contains(w.leftoversOf(l.record.Path), l) {
+		return nil
 	}
-	if err := w.clear(l, false); err != nil {
-		return err
-	}
-	return w.finish(l)
+	return w.settleLocked(l, false)
 }
 
-func (w *Writer) isLeftover(l *leftover) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Contains(w.leftovers, l)
+// settleLocked decides whether a change was made, and clears its temporary file. With now,
+// it leaves for later what a program may have open. The caller holds the lock of the file.
+func (w *Writer) settleLocked(l *leftover, now bool) error {
+	err := w.decide(l)
+	if err == nil {
+		err = w.clear(l, now)
+	}
+	if err == nil {
+		err = w.finish(l)
+	}
+	return err
 }
 
 // finish ends a change whose temporary file is gone.
@@ -348,8 +335,7 @@ func (w *Writer) resolveMove(l *leftover) (isMade bool, err error) {
 }
 
 // clear removes the draft and the temporary file of a change. It merges text that another
-// program wrote to the temporary file. With now, clear leaves for later what a program may have
-// open.
+// program wrote to the temporary file.
 func (w *Writer) clear(l *leftover, now bool) error {
 	if l.record.Temp == "" {
 		return nil
@@ -434,7 +420,7 @@ func (w *Writer) mergeLate(s *dirEntry, l *leftover, late []byte) error {
 	r := &l.record
 	w.countLostRace(r.Path)
 	base := w.base(l)
-	_, err := w.Write(context.Background(), Change{
+	c := Change{
 		Path: r.Path, Cause: mergeCause, Reason: "text that another program saved meanwhile", Requested: true,
 		copies: true,
 		Edit: func(old *File) ([]byte, error) {
@@ -452,7 +438,13 @@ func (w *Writer) mergeLate(s *dirEntry, l *leftover, late []byte) error {
 			}
 			return nil, errNotMerged
 		},
-	})
+	}
+	err := w.checkPath(r.Path)
+	if err == nil {
+		var written Written
+		written, err = w.writeWithRetry(context.Background(), &c)
+		err = w.recordOutcome(&c, written, err)
+	}
 	_, refused := errors.AsType[*RefusedError](err)
 	switch {
 	case refused, errors.Is(err, errNotMerged):

@@ -181,8 +181,9 @@ func (w *Writer) Status() WriterStatus {
 	return s
 }
 
-// recordOutcome records the result of a change.
-func (w *Writer) recordOutcome(c *Change, written Written, err error) {
+// recordOutcome records the result of a change, and returns the error for the caller.
+func (w *Writer) recordOutcome(c *Change, written Written, err error) error {
+	err = writeError(c.Path, err)
 	stamp, _ := w.Vault.Catalogue.Lookup(c.Path)
 	wait, isWait := errors.AsType[*WaitError](err)
 	refused, isRefused := errors.AsType[*RefusedError](err)
@@ -216,6 +217,7 @@ func (w *Writer) recordOutcome(c *Change, written Written, err error) {
 	if f.isEmpty() {
 		delete(w.files, c.Path)
 	}
+	return err
 }
 
 // backOff returns the delay before the next attempt at a waiting change.

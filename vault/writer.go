@@ -119,16 +119,15 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 	if !c.Requested && !w.isEnabled() {
 		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
 	}
-	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
-		return Written{}, &RefusedError{c.Path, reason + ": excluded from memory"}
+	if err := w.checkPath(c.Path); err != nil {
+		return Written{}, err
 	}
 	c.by = callerOf(ctx)
 	written, err := withTimeout(ctx, w.Vault, func(ctx context.Context) (Written, error) {
-		return w.writeWithRetry(ctx, &c)
+		return w.lockAndWrite(ctx, &c)
 	})
-	err = writeError(c.Path, err)
-	w.recordOutcome(&c, written, err)
-	if w.closed.Load() && !c.copies { // a merge of late text is part of what Run waits for
+	err = w.recordOutcome(&c, written, err)
+	if w.closed.Load() {
 		w.waitSettled()
 	}
 	return written, err
@@ -182,8 +181,8 @@ func (w *Writer) WriteAll(ctx context.Context, changes []Change) []error {
 	return errs
 }
 
-// writeWithRetry repeats a requested change while other programs save the file.
-func (w *Writer) writeWithRetry(ctx context.Context, c *Change) (Written, error) {
+// lockAndWrite makes a change once no other change of the caller or the file is in progress.
+func (w *Writer) lockAndWrite(ctx context.Context, c *Change) (Written, error) {
 	release, err := w.lockCaller(ctx)
 	if err != nil {
 		return Written{}, err
@@ -194,6 +193,12 @@ func (w *Writer) writeWithRetry(ctx context.Context, c *Change) (Written, error)
 		return Written{}, err
 	}
 	defer release()
+	return w.writeWithRetry(ctx, c)
+}
+
+// writeWithRetry repeats a requested change while other programs save the file. The caller
+// holds the lock of the file.
+func (w *Writer) writeWithRetry(ctx context.Context, c *Change) (Written, error) {
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return Written{}, err
