@@ -307,9 +307,6 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 		}
 		return
 	}
-	for _, u := range w.watches.newFailures() {
-		w.Logger.Warn("cannot watch a directory, polling", "path", u.Path, "err", u.Reason)
-	}
 	among := func(inFlight []string) []string {
 		differ, gone := w.compareTree(tree, inFlight)
 		if n := w.hold.releaseFound(began, gone); n > 0 {

@@ -139,7 +139,7 @@ func (w *Watcher) init() {
 		w.Dir = absPath(w.Dir)
 		w.CookieDir = absPath(w.CookieDir)
 		w.watches = watches{
-			dir: w.Dir, cookieDir: w.CookieDir, lookup: w.Disk.Directory, reason: w.Disk.Remote,
+			dir: w.Dir, cookieDir: w.CookieDir, lookup: w.Disk.Directory, reason: w.Disk.Remote, logger: w.Logger,
 			opened: make(chan *fsnotify.Watcher, 1), failures: make(chan (<-chan error), 1),
 			byPath: make(map[string]watched), byID: make(map[memory.FileID]string),
 			polled: make(map[string]failure), knownUnwatched: make(map[string]int),

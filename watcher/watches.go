@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -29,8 +30,9 @@ type watches struct {
 	cookieDir string
 	lookup    func(string) (memory.FileID, bool)
 	reason    func(dir string) string // why nothing on the file system of a directory can be watched, or ""
-	opened    chan *fsnotify.Watcher  // receives each notifier when it is opened
-	failures  chan (<-chan error)     // receives its errors, before watches are added
+	logger    *slog.Logger
+	opened    chan *fsnotify.Watcher // receives each notifier when it is opened
+	failures  chan (<-chan error)    // receives its errors, before watches are added
 
 	mu             sync.Mutex
 	fsn            *fsnotify.Watcher // nil while none is available
@@ -39,7 +41,6 @@ type watches struct {
 	polled         map[string]failure // directories that, with all below, cannot be watched
 	remote         map[uint64]string  // device → why nothing on it can be watched
 	walk           int                // number of the current or last walk
-	logged         map[string]bool    // reasons that have been logged
 	moved          []string           // directories found at another path
 	knownUnwatched map[string]int     // unwatched directories with files that are already known → number of the walk
 	cookieWatched  bool               // the cookie directory is watched
@@ -159,7 +160,21 @@ func (w *watches) watchDir(d memory.Directory) {
 	}
 }
 
-func (w *watches) recordFailure(path, reason string) { w.polled[path] = failure{reason, w.walk} }
+// recordFailure records a directory that cannot be watched. It logs each reason once while
+// the reason lasts.
+func (w *watches) recordFailure(path, reason string) {
+	known := false
+	for _, f := range w.polled {
+		known = f.reason == reason
+		if known {
+			break
+		}
+	}
+	w.polled[path] = failure{reason, w.walk}
+	if !known {
+		w.logger.Warn("cannot watch a directory, polling", "path", path, "err", reason)
+	}
+}
 
 // removeRecord removes the record of a directory and reports whether the sink
 // may know files in it. If below is set, removeRecord also removes everything
@@ -261,24 +276,6 @@ func (w *watches) listUnwatched() []Unwatched {
 		list = append(list, Unwatched{dir, w.polled[dir].reason})
 	}
 	return list
-}
-
-// newFailures returns one polled directory for each current reason that has not
-// been logged before.
-func (w *watches) newFailures() []Unwatched {
-	unwatched := w.listUnwatched()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var failures []Unwatched
-	logged := make(map[string]bool)
-	for _, u := range unwatched {
-		if !w.logged[u.Reason] && !logged[u.Reason] {
-			failures = append(failures, u)
-		}
-		logged[u.Reason] = true
-	}
-	w.logged = logged
-	return failures
 }
 
 func (w *watches) len() int {
