@@ -154,7 +154,7 @@ func (w *Writer) finish(l *leftover) error {
 	r := &l.record
 	switch {
 	case !l.made:
-		if err := ignoreError(w.Journal.Abandon(r.ID), journal.ErrNoRecord); err != nil {
+		if err := w.Journal.Abandon(r.ID); err != nil {
 			return err
 		}
 		w.removeMade(r.FilePath(), r.Made)
@@ -201,7 +201,7 @@ func (w *Writer) decide(l *leftover) error {
 	if !l.made {
 		return nil
 	}
-	return ignoreError(w.Journal.Done(l.record.ID), journal.ErrNoRecord)
+	return w.Journal.Done(l.record.ID)
 }
 
 // A verdict is what is to be done about a change that may be half done.

@@ -35,21 +35,15 @@ func (j *Journal) KeepHistory(size int64, keep time.Duration) {
 }
 
 // Known sets the digest of the content of a file before the first [Journal.Seen] for the
-// file, such as that of the last run.
-func (j *Journal) Known(path, digest string) {
+// file, such as that of the last run. It reports whether the journal has this content.
+func (j *Journal) Known(path, digest string) (stored bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, ok := j.history.current[path]; !ok && j.history.size > 0 {
 		j.history.current[path] = digest
 	}
-}
-
-// Stored reports whether the journal has the content with a digest.
-func (j *Journal) Stored(digest string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, ok := j.store.versions[versionName(digest)]
-	return ok
+	_, stored = j.store.versions[versionName(digest)]
+	return stored
 }
 
 // Seen records the present content of a file, which read returns; nil if there is no

@@ -306,19 +306,16 @@ func (j *Journal) lastVersion(path string) string {
 	return ""
 }
 
-// Done records that a change is complete. It may be called more than once. After a power
-// failure, the change may be pending again.
+// Done records that a change is complete, unless the journal has it as complete or does not
+// have it any more. After a power failure, the change may be pending again.
 func (j *Journal) Done(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	i, ok := j.findRecord(id)
-	if !ok {
-		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
-	}
-	r := &j.records[i]
-	if r.State != StateIntent {
+	if !ok || j.records[i].State != StateIntent {
 		return nil
 	}
+	r := &j.records[i]
 	made := *r
 	made.State = StateDone
 	if err := j.log.rename(r.fileName(), made.fileName()); err != nil {
@@ -336,15 +333,14 @@ func (j *Journal) Done(id string) error {
 	return nil
 }
 
-// Abandon deletes the record of a change that was not made and will not be, or
-// that was reverted at once. The error is [ErrNoRecord] if there is no such
-// record, or that of the disk.
+// Abandon deletes the record of a change, if there is one, that was not made and will not
+// be, or that was reverted at once.
 func (j *Journal) Abandon(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	i, ok := j.findRecord(id)
 	if !ok {
-		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
+		return nil
 	}
 	if err := j.log.remove(j.records[i].fileName()); err != nil {
 		return fmt.Errorf("journal: %w", err)

@@ -12,13 +12,7 @@ import (
 func (j *Journal) Pending() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var list []Record
-	for _, r := range j.records {
-		if r.State == StateIntent {
-			list = append(list, r)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(j.records), func(r Record) bool { return r.State != StateIntent })
 }
 
 // List returns completed changes of memwatchd since a time, newest first. It selects

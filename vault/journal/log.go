@@ -27,11 +27,10 @@ type fileLog struct {
 
 	mu    sync.Mutex
 	size  int64           // of the file
-	ends  int64           // bytes appended since the start
 	files map[string]bool // written since the last flush, by name
 
 	syncing sync.Mutex // held during a sync
-	synced  int64      // ends as of the last sync; guarded by syncing
+	synced  int64      // size as of the last sync; guarded by syncing, and reset by flush
 }
 
 // A logEntry is a step in the log. Old names are removed, and new files written.
@@ -177,8 +176,7 @@ func (l *fileLog) append(e logEntry) (end int64, err error) {
 		l.files[name] = true
 	}
 	l.size += int64(len(frame))
-	l.ends += int64(len(frame))
-	return l.ends, nil
+	return l.size, nil
 }
 
 // sync makes the log durable up to an end.
@@ -189,12 +187,12 @@ func (l *fileLog) sync(end int64) error {
 		return nil
 	}
 	l.mu.Lock()
-	ends := l.ends
+	size := l.size
 	l.mu.Unlock()
 	if err := syncPath(l.path()); err != nil {
 		return err
 	}
-	l.synced = ends
+	l.synced = size
 	return nil
 }
 
@@ -232,7 +230,7 @@ func (l *fileLog) flush(above int64) error {
 		return fmt.Errorf("flush: %w", err)
 	}
 	clear(l.files)
-	l.size = 0
+	l.size, l.synced = 0, 0
 	return nil
 }
 

@@ -137,9 +137,7 @@ func (d *daemon) openHistory() {
 		if _, copied := memory.CopyOf(f.Path); copied || d.pipeline.layout.InRoot(f.Path) {
 			continue
 		}
-		digest := journal.DigestOf(f.Hash)
-		h.journal.Known(f.Path, digest)
-		if !h.journal.Stored(digest) {
+		if !h.journal.Known(f.Path, journal.DigestOf(f.Hash)) {
 			h.changed(f.Path)
 		}
 	}
