@@ -52,7 +52,7 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command { return newRoot(stdout, s
 // name.
 func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	g := &cli.Globals{Stdout: stdout, Stderr: stderr, Args: args, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
-		Start: service.Start}
+		Start: service.Start, Waiting: hook.Waiting}
 	others := []*cobra.Command{setup.NewSetup(g), setup.NewUninstall(g), newServe(g), setup.NewInit(g),
 		service.NewCommand(g), service.NewStop(g),
 		service.NewRestart(g), service.NewLogs(g), doctor.NewCommand(g)}
@@ -61,7 +61,6 @@ func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	}
 	others = append(others, console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
 	root := cli.NewRoot(g, others...)
-	hook.ReportWaiting(root, g)
 	cli.RejectGlobals(root)
 	return root
 }

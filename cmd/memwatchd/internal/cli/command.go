@@ -121,41 +121,28 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		Args: func(cmd *cobra.Command, args []string) error {
 			return setArguments(op, form, req, args, cmd.InOrStdin())
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			edited, err := readMissingText(cmd, op, form, req)
-			if err != nil {
-				return UsageError{Err: err}
-			}
-			if showsSummary(op, req) {
-				return showSummary(cmd, op, req, g)
-			}
-			err = runOperation(cmd, op, req, g)
-			if op.Name == "status" && errors.Is(err, client.ErrNoDaemon) && g.Socket == "" && g.namesDir {
-				err = fmt.Errorf("%w; other commands, such as search, start a daemon in the background", err)
-			}
-			switch {
-			case edited == "":
-			case err == nil:
-				os.Remove(edited)
-			default: // the text exists nowhere else
-				err = fmt.Errorf("%w (your text is in %s)", err, edited)
-			}
+	}
+	run := func(a *invocation, _ []string) error { return a.runPlain(form) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a, err := newInvocation(cmd, op, req, g)
+		if err != nil {
 			return err
-		},
+		}
+		return run(a, args)
 	}
 	switch op.Name {
 	case "forget":
-		addForgetSteps(c, op, req, g)
+		run = addForgetSteps(c)
 	case "compact", "compress", "conflicts_merge", "undo", "wipe_subject":
-		addPlanSteps(c, op, req, g)
+		run = addPlanSteps(c)
 	case "import", "item_import":
-		addImport(c, form, op, req, g)
+		run = addImport(c, form, op)
 	case "export":
-		addExport(c, op, req, g)
+		run = addExport(c, g)
 	case "status":
-		addWatchFlag(c, g)
+		run = addStatus(c)
 	case "search":
-		addFind(c, op, req, g)
+		run = addFind(c, run)
 		for _, name := range []string{"files", "vimgrep", "quiet"} {
 			rejectTogether(c, "explain", name)
 		}
@@ -357,26 +344,14 @@ var errEmptyInput = errors.New("standard input is empty")
 // much fits into memory.
 const maxStdin = 64 << 20
 
-// runOperation sends a request and prints the answer.
-func runOperation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) error {
-	a, err := newInvocation(cmd, op, req, g)
-	if err != nil {
-		return err
-	}
-	if op.Stream {
-		err := a.client.Stream(cmd.Context(), req,
-			func(raw json.RawMessage) error {
-				_, err := a.printResponse(append(raw, '\n'))
-				return err
-			})
-		return cmp.Or(err, context.Cause(cmd.Context()))
-	}
-	return a.run(cmd.Context(), req)
-}
+// A flow runs a command of an operation.
+type flow func(a *invocation, args []string) error
 
 // An invocation holds the parts needed to send a request and show its answer.
 type invocation struct {
+	cmd    *cobra.Command
 	op     *api.Operation
+	req    *api.Request
 	g      *Globals
 	client *client.Client
 	out    *Printer
@@ -421,7 +396,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 			return nil, err
 		}
 	}
-	return &invocation{op: op, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
+	return &invocation{cmd: cmd, op: op, req: req, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
 }
 
 // printResponse prints an answer. The outcome is an error if the answer reports a failure or
@@ -459,13 +434,42 @@ func (a *invocation) printResponse(raw json.RawMessage) (outcome, err error) {
 	return outcome, a.out.flush()
 }
 
-// run sends a request and prints the answer.
-func (a *invocation) run(ctx context.Context, req *api.Request) error {
+// runPlain sends the request with a text that the command line lacks, or shows the stored
+// summary without one.
+func (a *invocation) runPlain(form *api.Command) error {
+	edited, err := readMissingText(a.cmd, a.op, form, a.req)
+	switch {
+	case err != nil:
+		return UsageError{Err: err}
+	case a.showsSummary():
+		return a.showSummary()
+	}
+	err = a.run()
+	switch {
+	case edited == "":
+	case err == nil:
+		os.Remove(edited)
+	default: // the text exists nowhere else
+		err = fmt.Errorf("%w (your text is in %s)", err, edited)
+	}
+	return err
+}
+
+// run sends the request and prints the answer.
+func (a *invocation) run() error {
+	ctx := a.cmd.Context()
+	if a.op.Stream {
+		err := a.client.Stream(ctx, a.req, func(raw json.RawMessage) error {
+			_, err := a.printResponse(append(raw, '\n'))
+			return err
+		})
+		return cmp.Or(err, context.Cause(ctx))
+	}
 	clearBar := func() {}
 	if a.op.Name == "rebuild" && term.IsTerminal(a.g.Stderr) {
 		clearBar = a.showProgress(ctx)
 	}
-	raw, err := a.client.Do(ctx, req)
+	raw, err := a.client.Do(ctx, a.req)
 	clearBar()
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ const (
 
 // addExport makes the command write all pages of the answer in one of several
 // formats.
-func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+func addExport(c *cobra.Command, g *Globals) flow {
 	formats := []string{"jsonl", "md", "zip"}
 	format := c.Flags().String("format", "jsonl",
 		"format: jsonl (an entry a line), md (a directory of Markdown) or zip (an archive of Markdown)")
@@ -43,13 +43,9 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 		}
 		return NoArgs(cmd, args)
 	}
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		a, err := newInvocation(cmd, op, req, g)
-		if err != nil {
-			return err
-		}
+	return func(a *invocation, _ []string) error {
 		if *format == "jsonl" {
-			if err := req.SetNamed("entries", "true"); err != nil {
+			if err := a.req.SetNamed("entries", "true"); err != nil {
 				return err
 			}
 		}
@@ -60,14 +56,14 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		return errors.Join(a.exportPages(cmd, req, out), out.close())
+		return errors.Join(a.exportPages(out), out.close())
 	}
 }
 
-func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out *export) error {
+func (a *invocation) exportPages(out *export) error {
 	files, masks, notice := 0, 0, ""
 	for {
-		page, _, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
+		page, _, err := requestAnswer[api.ExportAnswer](a.cmd.Context(), a, a.req)
 		if err != nil {
 			return err
 		}
@@ -81,7 +77,7 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out *expo
 		if page.Next == "" {
 			break
 		}
-		if err := req.SetNamed("cursor", page.Next); err != nil {
+		if err := a.req.SetNamed("cursor", page.Next); err != nil {
 			return err
 		}
 	}

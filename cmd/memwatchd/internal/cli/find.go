@@ -10,42 +10,37 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // addFind makes a command search while the query is typed. The command search does
 // so too, without a query and flags on a terminal.
-func addFind(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
-	list := c.RunE
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		onTerminal := term.IsTerminal(cmd.InOrStdin()) && term.IsTerminal(g.Stdout) &&
+func addFind(c *cobra.Command, list flow) flow {
+	return func(a *invocation, args []string) error {
+		onTerminal := term.IsTerminal(a.cmd.InOrStdin()) && term.IsTerminal(a.g.Stdout) &&
 			os.Getenv("TERM") != "" && os.Getenv("TERM") != "dumb"
 		if c.Name() == "search" {
-			plain := !onTerminal || g.JSON || len(args) > 0
-			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { plain = plain || f.Changed })
+			plain := !onTerminal || a.g.JSON || len(args) > 0
+			a.cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { plain = plain || f.Changed })
 			if plain {
-				return list(cmd, args)
+				return list(a, args)
 			}
 		}
 		switch {
-		case g.JSON:
+		case a.g.JSON:
 			return Usagef("find has no JSON output: use `memwatchd search --json`")
 		case !onTerminal:
 			return Usagef("find needs a terminal: use `memwatchd search`")
 		}
-		a, err := newInvocation(cmd, op, req, g)
-		if err != nil {
-			return err
-		}
-		return a.find(cmd, req)
+		return a.find()
 	}
 }
 
 // find runs fzf on the output of search and opens the chosen place in the editor. The
 // first request starts the daemon and reports errors, which fzf would not show.
-func (a *invocation) find(cmd *cobra.Command, req *api.Request) error {
+func (a *invocation) find() error {
+	cmd, req := a.cmd, a.req
 	query, _ := req.GivenValue("query")
 	for name, value := range map[string]string{"count": "false", "sync": "false", "limit": "1"} {
 		if err := req.SetNamed(name, value); err != nil {

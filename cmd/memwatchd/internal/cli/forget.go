@@ -20,27 +20,24 @@ import (
 // text, lets the user choose some of them, and removes these. Without a terminal it only lists
 // them, unless --yes is set: as text, this is an error that contains the command
 // for the removal; as JSON, it is the answer, which contains the token and the ids.
-func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+func addForgetSteps(c *cobra.Command) flow {
 	yes := c.Flags().Bool("yes", false, fmt.Sprintf("remove all listed text without confirmation, if memwatchd wrote "+
 		"all of it and there are at most %d entries", maxUnchosen))
 	rejectTogether(c, "yes", "token")
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("ids") || cmd.Flags().Changed("token") {
-			return runOperation(cmd, op, req, g)
+	return func(a *invocation, _ []string) error {
+		if a.cmd.Flags().Changed("ids") || a.cmd.Flags().Changed("token") {
+			return a.run()
 		}
-		a, err := newInvocation(cmd, op, req, g)
-		if err != nil {
-			return err
-		}
-		return a.forgetEntries(cmd, req, *yes)
+		return a.forgetEntries(*yes)
 	}
 }
 
 // maxUnchosen bounds the entries that --yes removes.
 const maxUnchosen = 10
 
-func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes bool) error {
-	list, raw, err := requestAnswer[api.ForgetAnswer](cmd.Context(), a, req)
+func (a *invocation) forgetEntries(yes bool) error {
+	cmd := a.cmd
+	list, raw, err := requestAnswer[api.ForgetAnswer](cmd.Context(), a, a.req)
 	if err != nil {
 		return err
 	}
@@ -83,8 +80,8 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 			return err
 		}
 	}
-	removal := api.ForgetRequest{IDs: ids, Token: list.Token, Scope: req.Scope()}
-	return a.run(cmd.Context(), api.RequestOf(removal))
+	a.req = api.RequestOf(api.ForgetRequest{IDs: ids, Token: list.Token, Scope: a.req.Scope()})
+	return a.run()
 }
 
 // chooseEntries lets the user choose entries by their numbers, and returns their ids.

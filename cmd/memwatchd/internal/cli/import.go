@@ -40,7 +40,7 @@ const (
 
 // addImport makes a command read the files that its arguments name and send their items
 // or records in batches.
-func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.Request, g *Globals) {
+func addImport(c *cobra.Command, form *api.Command, op *api.Operation) flow {
 	items := op.Name == "item_import"
 	format, ok := importer.FormatOf(form.Set["source"])
 	if !ok && !items {
@@ -57,24 +57,21 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		}
 		return nil
 	}
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := newInvocation(cmd, op, req, g)
-		if err != nil {
-			return err
-		}
+	return func(a *invocation, args []string) error {
 		if items {
-			return a.importItems(cmd, form, req, args[0])
+			return a.importItems(form, args[0])
 		}
 		r := &recordImport{a: a, format: format, seen: map[string][32]byte{},
-			batch: &batch{a: a, words: form.Words, req: req, param: "records"}}
+			batch: &batch{a: a, words: form.Words, req: a.req, param: "records"}}
 		r.batch.send = r.send
 		r.sum.Records = []api.ImportedRecord{}
+		var err error
 		for _, arg := range args {
-			if err = r.importArgument(cmd, arg); err != nil {
+			if err = r.importArgument(a.cmd, arg); err != nil {
 				break
 			}
 		}
-		return r.finish(cmd.Context(), err)
+		return r.finish(a.cmd.Context(), err)
 	}
 }
 
@@ -141,7 +138,8 @@ func (b *batch) finish(sum any, failed int, noun, rest string, err error) error 
 }
 
 // importItems sends the lines of a file and prints the sum of the answers.
-func (a *invocation) importItems(cmd *cobra.Command, form *api.Command, req *api.Request, name string) error {
+func (a *invocation) importItems(form *api.Command, name string) error {
+	cmd, req := a.cmd, a.req
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)

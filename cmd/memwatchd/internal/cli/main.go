@@ -269,6 +269,7 @@ type Globals struct {
 	OpenRoot func(c *config.Config) *Root                          // opens a memory directory
 	Diff     func(path string, before, after []byte) api.FileDiff  // difference of two texts, without credentials
 	Start    func(context.Context, *Globals, *config.Config) error // starts a daemon in the background
+	Waiting  func(*client.Client) int                              // number of statements of hooks not saved yet
 }
 
 // NewRoot returns the root command with the global flags, the commands of this package

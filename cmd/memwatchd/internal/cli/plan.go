@@ -22,37 +22,33 @@ var errNotWritten = errors.New("nothing was changed; to make these changes, add 
 // addPlanSteps lets a command that can change many files show its plan first, as
 // with --dry-run. It then makes the changes after consent on the terminal, or at
 // once with --write.
-func addPlanSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+func addPlanSteps(c *cobra.Command) flow {
 	write := c.Flags().Bool("write", false, "make the changes without showing them first")
 	rejectTogether(c, "write", "dry-run")
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		a, err := newInvocation(cmd, op, req, g)
-		if err != nil {
-			return err
-		}
-		if op.Name == "undo" {
-			if err := a.selectChange(cmd, req); err != nil {
+	return func(a *invocation, _ []string) error {
+		if a.op.Name == "undo" {
+			if err := a.selectChange(); err != nil {
 				return err
 			}
 		}
-		if *write || cmd.Flags().Changed("dry-run") {
-			return a.run(cmd.Context(), req)
+		if *write || a.cmd.Flags().Changed("dry-run") {
+			return a.run()
 		}
-		return a.planAndRun(cmd, req)
+		return a.planAndRun()
 	}
 }
 
 // planAndRun shows the plan of a request and executes the request after consent.
 // It needs no consent to undo one change that the command line selects by its id.
-func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
-	if err := req.SetNamed("dry_run", "true"); err != nil {
+func (a *invocation) planAndRun() error {
+	if err := a.req.SetNamed("dry_run", "true"); err != nil {
 		return err
 	}
-	raw, err := a.client.Do(cmd.Context(), req)
+	raw, err := a.client.Do(a.cmd.Context(), a.req)
 	if err != nil {
 		return err
 	}
-	if err := req.SetNamed("dry_run", "false"); err != nil {
+	if err := a.req.SetNamed("dry_run", "false"); err != nil {
 		return err
 	}
 	plan, err := decodeAnswer(a.op, raw)
@@ -67,13 +63,13 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 			return err
 		case changes == 0:
 			return outcome
-		case a.g.JSON || !term.IsTerminal(cmd.InOrStdin()):
+		case a.g.JSON || !term.IsTerminal(a.cmd.InOrStdin()):
 			return errNotWritten
-		case !confirm(cmd, "Make these changes?"):
+		case !confirm(a.cmd, "Make these changes?"):
 			return nil
 		}
 	}
-	return a.run(cmd.Context(), req)
+	return a.run()
 }
 
 // showProgress shows the progress of the index until the returned function is called.
@@ -93,7 +89,8 @@ func (a *invocation) showProgress(ctx context.Context) (clearBar func()) {
 
 // selectChange selects the newest requested change that is not undone, if the
 // request to undo selects none. Automatic changes of the daemon are left out.
-func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
+func (a *invocation) selectChange() error {
+	req := a.req
 	_, hasID := req.GivenValue("id")
 	_, hasSince := req.GivenValue("since")
 	typed, _ := req.GivenValue("mine")
@@ -110,7 +107,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 			return err
 		}
 	}
-	answer, err := client.Call(cmd.Context(), a.client, api.JournalRequest{Limit: 100, Mine: mine})
+	answer, err := client.Call(a.cmd.Context(), a.client, api.JournalRequest{Limit: 100, Mine: mine})
 	if err != nil {
 		return err
 	}
@@ -123,7 +120,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	if mine {
 		none = "there is no change of this terminal to undo: run `memwatchd journal` to list all changes"
 	}
-	return errors.New(nameMemory(none, cmd))
+	return errors.New(nameMemory(none, a.cmd))
 }
 
 // ReadAnswer returns a line that the user types. It returns the cause of the context's end

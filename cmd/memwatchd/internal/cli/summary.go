@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -13,9 +11,9 @@ import (
 
 // showsSummary reports whether a request to store a summary has neither a text nor
 // evidence, so that the stored summary is shown.
-func showsSummary(op *api.Operation, req *api.Request) bool {
-	isGiven := func(name string) bool { _, given := req.GivenValue(name); return given }
-	return (op.Name == "profile" || op.Name == "project") && !isGiven("text") && !isGiven("evidence") &&
+func (a *invocation) showsSummary() bool {
+	isGiven := func(name string) bool { _, given := a.req.GivenValue(name); return given }
+	return (a.op.Name == "profile" || a.op.Name == "project") && !isGiven("text") && !isGiven("evidence") &&
 		!isGiven("external_key")
 }
 
@@ -29,17 +27,13 @@ type storedSummary struct {
 
 // showSummary shows the stored summaries of the subject, or the one with the name of
 // the request.
-func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) error {
-	a, err := newInvocation(cmd, op, req, g)
-	if err != nil {
-		return err
-	}
+func (a *invocation) showSummary() error {
 	subject := a.owner
 	if s := a.client.Scope.Subject; s != nil {
 		subject = *s
 	}
-	path := memory.SummaryPath(subject, api.TextIf(op.Name == "project", "project"), "")
-	file, err := client.Call(cmd.Context(), a.client, api.GetRequest{Path: path})
+	path := memory.SummaryPath(subject, api.TextIf(a.op.Name == "project", "project"), "")
+	file, err := client.Call(a.cmd.Context(), a.client, api.GetRequest{Path: path})
 	failure, ok := errors.AsType[*api.Error](err)
 	switch {
 	case ok && failure.Code == api.NotFound:
@@ -47,7 +41,7 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 	case err != nil:
 		return err
 	}
-	name, named := req.GivenValue("name")
+	name, named := a.req.GivenValue("name")
 	doc := new(memory.Layout).Parse(path, []byte(file.Text), memory.Meta{})
 	shown := []storedSummary{}
 	for i := range doc.Entries {
@@ -57,8 +51,8 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		}
 		shown = append(shown, storedSummary{e.Title, e.SummaryText(), e.Evidence, path, e.Line})
 	}
-	if g.JSON {
-		_, err := g.Stdout.Write(AsJSON(map[string]any{"summaries": shown}))
+	if a.g.JSON {
+		_, err := a.g.Stdout.Write(AsJSON(map[string]any{"summaries": shown}))
 		return err
 	}
 	for _, s := range shown {

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -18,10 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -97,38 +93,8 @@ func (s spool) waiting() (texts []string) {
 	return texts
 }
 
-// ReportWaiting makes the command status of a program report the statements in the spool,
-// in JSON as the member waiting_statements. A status for a subject or in public contains the
-// health only.
-func ReportWaiting(root *cobra.Command, g *cli.Globals) {
-	status, _, err := root.Find([]string{"status"})
-	if err != nil || status == root {
-		return
-	}
-	run := status.RunE
-	status.RunE = func(cmd *cobra.Command, args []string) error {
-		waiting := 0
-		if _, c, err := g.Connect(cmd); err == nil && g.Subject == "" && cmp.Or(g.Context, "private") == "private" {
-			waiting = len(spoolOf(c).waiting())
-		}
-		switch {
-		case waiting == 0:
-			return run(cmd, args)
-		case !g.JSON:
-			fmt.Fprintf(g.Stderr, "memwatchd: %s of hooks not saved yet: the start of the next session saves them once the daemon answers\n",
-				api.Plural(waiting, "statement"))
-			return run(cmd, args)
-		}
-		var answer bytes.Buffer
-		out := g.Stdout
-		g.Stdout = &answer
-		err := run(cmd, args)
-		if object, ok := bytes.CutSuffix(answer.Bytes(), []byte("}\n")); ok {
-			fmt.Fprintf(out, "%s,\"waiting_statements\":%d}\n", object, waiting)
-		}
-		return err
-	}
-}
+// Waiting returns the number of statements in the spool for a daemon.
+func Waiting(c *client.Client) int { return len(spoolOf(c).waiting()) }
 
 // deliver sends the requests of each file in order and then removes the file. If the
 // daemon answers a request with an error, the file stays, and one that cannot be read is
