@@ -69,12 +69,12 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 		}
 		it := &m.Items[i]
 		if it.Into >= 0 || it.target != "" || it.nested || it.task != nil && !it.task.Done ||
-			len(it.section) > maxJudged || !tell(m.doc.Own.Visibility, it.Text) {
+			len(it.section.items) > maxJudged || !tell(m.doc.Own.Visibility, it.Text) {
 			continue
 		}
 		if _, ok := known[it.Section]; !ok {
 			n := len(existing)
-			for _, k := range it.section {
+			for _, k := range it.section.items {
 				if !m.taken[[2]int{k.at, -1}] && m.allowed(k.Entry) &&
 					tell(k.Partition.Visibility, string(m.doc.Source[k.Span.Start:k.Span.End])) {
 					if was, ok := m.mergeable(k.Entry, it); ok {
@@ -86,7 +86,7 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 			known[it.Section] = len(existing) - n
 		}
 		if known[it.Section] > 0 {
-			is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.heading, Title: it.title,
+			is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.section.names[0], Title: it.title,
 				Text: strings.TrimSpace(strings.Join(it.lines, "\n")), Task: it.task != nil, at: i}
 			if is.Task {
 				is.State = Done
@@ -107,7 +107,7 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 			return Mergeable{}, false // another block
 		}
 	}
-	was := Mergeable{Section: it.heading, Task: len(e.Tasks) > 0, Text: OneLine(head + "\n" + below)}
+	was := Mergeable{Section: it.section.names[0], Task: len(e.Tasks) > 0, Text: OneLine(head + "\n" + below)}
 	p := DraftEntry{Section: it.Section}
 	if was.Task {
 		was.State = e.Tasks[0].State
@@ -116,7 +116,7 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 		was.Title, was.Text = splitTitle(was.Text)
 	}
 	p.title, p.lines = was.Title, []string{was.Text}
-	again, err := m.layout.parseDraftEntry(m.doc.Place.Path, &p, it.heading, p.listItem("-"))
+	again, err := m.layout.parseDraftEntry(m.doc.Place.Path, &p, it.section.names[0], p.listItem("-"))
 	return was, err == nil && again.Norm == e.Norm && was.Task == (it.task != nil)
 }
 
@@ -164,7 +164,7 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 		}
 		m.recordPair(it, was.at)
 		if title := mergeTitle(it.entry); title != "" && title != mergeTitle(e) &&
-			slices.ContainsFunc(it.section, func(k listItem) bool { return k.title == title }) {
+			slices.ContainsFunc(it.section.items, func(k listItem) bool { return k.title == title }) {
 			return errors.New("an item gets the title of another item")
 		}
 	}
@@ -180,7 +180,7 @@ func (m *Merge) rewordItem(it *MergeItem, was, is *Mergeable, text string, refus
 	}
 	one := DraftEntry{title: cmp.Or(was.Title, is.Title), lines: textLinesOf(text)}
 	it.text = one.listItem("-")
-	it.entry, err = m.layout.parseDraftEntry(m.doc.Place.Path, &one, it.heading, it.text)
+	it.entry, err = m.layout.parseDraftEntry(m.doc.Place.Path, &one, it.section.names[0], it.text)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
 	}

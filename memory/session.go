@@ -21,8 +21,8 @@ type Merge struct {
 	doc      *Document
 	allowed  func(*Entry) bool // whether the author of the draft may change an entry
 	layout   *Layout
-	sections map[string][]listItem // by the name in a draft
-	taken    map[[2]int]bool       // paired entries, and their tasks; task -1 is the entry as a whole
+	sections map[string]*mergeSection // by the name in a draft
+	taken    map[[2]int]bool          // paired entries, and their tasks; task -1 is the entry as a whole
 }
 
 // A MergeItem is an item of a draft that is being merged.
@@ -32,12 +32,28 @@ type MergeItem struct {
 	Title string // folded title for matching
 	Into  int    // the paired entry, -1 if the item is new
 
-	entry   *Entry     // parsed form
-	section []listItem // entries that it may match
-	heading string     // section name in the file
-	text    string     // proposed text that replaces its own
+	entry   *Entry // parsed form
+	section *mergeSection
+	text    string // proposed text that replaces its own
 	change  Change
 	inTask  int // index of the paired task if it is nested in the entry, else -1
+}
+
+// A mergeSection is a section of a draft in the file.
+type mergeSection struct {
+	names   []string     // that it may have in the file, the first one for a new section
+	items   []listItem   // list items below any of the names, in the order of the file
+	heading string       // name in the file of the section for new items
+	listed  bool         // a new item joins a list
+	numbers int          // of the new items in a numbered list
+	similar SimilarTexts // the items, see similarItem
+}
+
+// A listItem is a list item of a file.
+type listItem struct {
+	*Entry
+	at    int    // in the document
+	title string // for matching
 }
 
 // A Change is the effect of a merge on the file for one item of a draft.
@@ -58,14 +74,11 @@ var ErrDraft = errors.New("the draft cannot be written")
 // allowed returns false: the item is added as a separate entry, unless the file
 // already contains it.
 func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) bool) (*Merge, error) {
-	m := &Merge{doc: doc, allowed: allowed, layout: l, taken: map[[2]int]bool{},
-		sections: map[string][]listItem{}}
+	m := &Merge{doc: doc, allowed: allowed, layout: l, taken: map[[2]int]bool{}, sections: map[string]*mergeSection{}}
 	for _, p := range parts {
-		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1,
-			heading: l.draftSections(p.Section)[0],
-			section: m.itemsOf(p.Section)}
+		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, section: m.section(p.Section)}
 		var err error
-		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.heading, item.Text)
+		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.section.names[0], item.Text)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDraft, p.Name, err)
 		}
@@ -201,21 +214,21 @@ func (m *Merge) applyRules(ctx context.Context, rules ...func(*MergeItem) int) e
 	return nil
 }
 
-// A listItem is a list item of a file.
-type listItem struct {
-	*Entry
-	at    int    // in the document
-	title string // for matching
-}
-
-// itemsOf returns the list items in a section of a draft, under any name of the section,
-// in the order of the file.
-func (m *Merge) itemsOf(section string) []listItem {
-	list, known := m.sections[section]
-	if known {
-		return list
+// section returns a section of a draft in the file.
+func (m *Merge) section(name string) *mergeSection {
+	s := m.sections[name]
+	if s != nil {
+		return s
 	}
-	names := m.layout.draftSections(section)
+	s = &mergeSection{names: m.layout.draftSections(name)}
+	m.sections[name], s.heading = s, s.names[0]
+	for _, name := range s.names {
+		spot, err := m.doc.endOf([]string{name}, m.doc.Own.Visibility == PublicOK)
+		if err == nil && len(spot.headings) == 0 {
+			s.heading, s.listed = name, spot.beside >= 0 && m.doc.Entries[spot.beside].Block == Item
+			break
+		}
+	}
 	in := map[int]bool{} // by heading
 	for i := range m.doc.Entries {
 		e := &m.doc.Entries[i]
@@ -224,25 +237,24 @@ func (m *Merge) itemsOf(section string) []listItem {
 		}
 		is, known := in[e.Heading]
 		if !known {
-			is = slices.ContainsFunc(e.Sections, func(s string) bool {
-				return slices.ContainsFunc(names, func(name string) bool { return SameSection(s, name) })
+			is = slices.ContainsFunc(e.Sections, func(section string) bool {
+				return slices.ContainsFunc(s.names, func(name string) bool { return SameSection(section, name) })
 			})
 			in[e.Heading] = is
 		}
 		if is {
-			list = append(list, listItem{e, i, mergeTitle(e)})
+			s.items = append(s.items, listItem{e, i, mergeTitle(e)})
 		}
 	}
-	m.sections[section] = list
-	return list
+	return s
 }
 
 // singleCandidate returns the only entry of the section that fits and may change, if it is
 // unpaired and replaceable, else -1.
 func (m *Merge) singleCandidate(it *MergeItem, fits func(*listItem) bool) int {
 	found := -1
-	for i := range it.section {
-		k := &it.section[i]
+	for i := range it.section.items {
+		k := &it.section.items[i]
 		if !fits(k) || !m.allowed(k.Entry) {
 			continue
 		}
@@ -264,7 +276,7 @@ func (m *Merge) sameText(it *MergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
 	}
-	for _, k := range it.section {
+	for _, k := range it.section.items {
 		if k.Norm == it.entry.Norm && !hasBox(k.Entry) && !m.taken[[2]int{k.at, -1}] &&
 			(m.allowed(k.Entry) || itemContent(k.Entry) == itemContent(it.entry)) {
 			return k.at
@@ -280,7 +292,7 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	norm := it.entry.Tasks[0].Norm
 	var top []int
 	var nested [][2]int
-	for _, k := range it.section {
+	for _, k := range it.section.items {
 		for j, t := range k.Tasks {
 			switch {
 			case t.Norm != norm || m.taken[[2]int{k.at, j}], t.State != it.targetState(t.State) && !m.allowed(k.Entry):
@@ -359,25 +371,18 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	if author.Untrusted(View{}) {
 		comment = newComment([]Attribute{{"source", author.Source}, {"written_by", author.By}})
 	}
-	numbers := map[string]int{}
-	places := map[string]sectionPlace{} // by the section of the draft
 	for i := range m.Items {
 		it := &m.Items[i]
 		if it.Into >= 0 {
 			m.updateEntry(r, it, author, now)
 			continue
 		}
-		place, known := places[it.Section]
-		if !known {
-			place = m.locateSection(it)
-			places[it.Section] = place
-		}
 		marker := "-"
-		if it.number && !place.listed {
-			numbers[place.heading]++
-			marker = strconv.Itoa(numbers[place.heading]) + "."
+		if it.number && !it.section.listed {
+			it.section.numbers++
+			marker = strconv.Itoa(it.section.numbers) + "."
 		}
-		r.Append([]string{place.heading}, m.insertSuffix(it.listItem(marker), comment))
+		r.Append([]string{it.section.heading}, m.insertSuffix(it.listItem(marker), comment))
 	}
 }
 
@@ -385,22 +390,6 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 // [Merge.Revise] first.
 func (m *Merge) Changes() bool {
 	return slices.ContainsFunc(m.Items, func(it MergeItem) bool { return it.change != Merged })
-}
-
-type sectionPlace struct {
-	heading string // name in the file
-	listed  bool   // a new item joins a list
-}
-
-func (m *Merge) locateSection(it *MergeItem) sectionPlace {
-	for _, name := range m.layout.draftSections(it.Section) {
-		shown := m.doc.Own.Visibility == PublicOK
-		spot, err := m.doc.endOf([]string{name}, shown)
-		if err == nil && len(spot.headings) == 0 {
-			return sectionPlace{name, spot.beside >= 0 && m.doc.Entries[spot.beside].Block == Item}
-		}
-	}
-	return sectionPlace{it.heading, false}
 }
 
 // updateEntry adds the changes of the entry that an item is paired with.
@@ -479,16 +468,15 @@ type Outcome struct {
 // file as visible to the reader.
 func (m *Merge) Outcomes(after *Document) []Outcome {
 	list := make([]Outcome, len(m.Items))
-	merged := &Merge{doc: after, layout: m.layout, sections: map[string][]listItem{}}
+	merged := &Merge{doc: after, layout: m.layout, sections: map[string]*mergeSection{}}
 	seen := map[int]bool{} // lines
-	similar := map[string]SimilarTexts{}
 	for i := range m.Items {
 		it := &m.Items[i]
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
 		if it.Into < 0 {
-			o.Similar = it.similarItem(similar)
+			o.Similar = it.section.similarItem(it.entry.Norm)
 		}
-		for _, k := range merged.itemsOf(it.Section) {
+		for _, k := range merged.section(it.Section).items {
 			if line, says := it.findIn(k.Entry); line > 0 && !seen[line] {
 				o.Entry, o.Line, o.EntryText = k.at, line, says
 				seen[line] = true
@@ -562,22 +550,20 @@ func (s SimilarTexts) MostSimilar(text string) int {
 	return at
 }
 
-// similarItem returns the first line of the item of its section that is most similar to
-// a new one, or "". The sections that it has compared with are in known.
-func (it *MergeItem) similarItem(known map[string]SimilarTexts) string {
-	texts, ok := known[it.Section]
-	if !ok {
-		norms := make([]string, len(it.section))
-		for i, k := range it.section {
+// similarItem returns the first line of the item of the section that is most similar to
+// a new one, or "".
+func (s *mergeSection) similarItem(norm string) string {
+	if s.similar == nil {
+		norms := make([]string, len(s.items))
+		for i, k := range s.items {
 			norms[i] = k.Norm
 		}
-		texts = NewSimilarTexts(norms)
-		known[it.Section] = texts
+		s.similar = NewSimilarTexts(norms)
 	}
-	i := texts.MostSimilar(it.entry.Norm)
+	i := s.similar.MostSimilar(norm)
 	if i < 0 {
 		return ""
 	}
-	line, _, _ := strings.Cut(itemContent(it.section[i].Entry), "\n")
+	line, _, _ := strings.Cut(itemContent(s.items[i].Entry), "\n")
 	return line
 }
