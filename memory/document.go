@@ -536,11 +536,8 @@ func (d *Document) UntrustedLines(v View) (ranges [][2]int) {
 // OwnView returns a view that reads all of the document.
 func (d *Document) OwnView() View {
 	v := View{owners: map[string]string{}, private: true}
-	add := func(p Partition) { v.owners[p.Owner] = p.Owner }
-	add(d.Own)
-	add(d.privatePartition)
-	for i := range d.Entries {
-		add(d.Entries[i].Partition)
+	for _, p := range []Partition{d.Own, d.publicPartition, d.privatePartition} {
+		v.owners[p.Owner] = p.Owner
 	}
 	return v
 }
