@@ -6,12 +6,11 @@
 // Text of doubtful visibility becomes private.
 //
 // The files, each of which uses those before it:
-//   - values and normal forms: memory, lines, text, times;
-//   - paths and readers: names, layout, subjects;
-//   - reading: frontmatter, attributes, inline, links, tasks, blocks, hidden, document,
-//     parse, entries, complete;
-//   - changing: write, items, fields, sections, revision, edits, parts, verify;
-//   - forms of files and merges: longterm, draft, session, judge, versions, imported.
+//   - values and normal forms: memory, text, times;
+//   - paths and readers: layout, subjects;
+//   - reading: frontmatter, attributes, inline, tasks, blocks, document, parse, entries;
+//   - changing: write, items, revision, edits, parts, verify;
+//   - forms of files and merges: longterm, session, judge, versions, imported.
 package memory
 
 import (
