@@ -145,6 +145,17 @@ type LineProblem struct {
 	Reason string `json:"reason"`
 }
 
+// Add adds the counts and the invalid lines of another answer.
+func (a *ItemImportAnswer) Add(next *ItemImportAnswer) {
+	a.Imported += next.Imported
+	a.Unchanged += next.Unchanged
+	a.Older += next.Older
+	a.Removed += next.Removed
+	a.Invalid = append(a.Invalid, next.Invalid...)
+	a.Redacted += next.Redacted
+	a.DryRun, a.Disabled = a.DryRun || next.DryRun, a.Disabled || next.Disabled
+}
+
 // render adds the value of an item that was read, or the place of one that was written.
 func (a *ItemAnswer) render(t *Text) {
 	switch {

@@ -248,11 +248,7 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 	if err != nil {
 		return "", err
 	}
-	answer.Imported += got.Imported
-	answer.Unchanged += got.Unchanged
-	answer.Older += got.Older
-	answer.Removed += got.Removed
-	answer.Invalid = append(answer.Invalid, got.Invalid...)
+	answer.Add(&got)
 	return written.ID, nil
 }
 

@@ -31,8 +31,8 @@ const (
 	// maxImportBatch bounds the lines of one request, encoded twice, in bytes, so that
 	// a request stays below the limit of the daemon.
 	maxImportBatch = 512 << 10
-	// maxImportFile bounds a file of entries, encoded twice.
-	maxImportFile = 900 << 10
+	// maxImportLine bounds a line, such as a file of entries, encoded twice.
+	maxImportLine = 900 << 10
 	// maxImportText bounds the text of one record. Encoded twice, it takes at most four
 	// times as many bytes. Longer records become several files.
 	maxImportText = 192 << 10
@@ -88,9 +88,14 @@ type batch struct {
 	count, sent int // lines
 }
 
+var errTooLarge = fmt.Errorf("has more than %d KiB", maxImportLine>>10)
+
 // add adds a line, and sends the lines before if the batch would become too large.
 func (b *batch) add(ctx context.Context, line string) error {
 	quoted, _ := json.Marshal(line) // every text can be encoded
+	if len(quoted) >= maxImportLine {
+		return errTooLarge
+	}
 	if b.size > 0 && b.size+len(quoted) > maxImportBatch {
 		if err := b.flush(ctx); err != nil {
 			return err
@@ -156,16 +161,10 @@ func (a *invocation) importItems(form *api.Command, name string) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range answer.Invalid {
-			p.Line += before
-			sum.Invalid = append(sum.Invalid, p)
+		for i := range answer.Invalid {
+			answer.Invalid[i].Line += before
 		}
-		sum.Imported += answer.Imported
-		sum.Unchanged += answer.Unchanged
-		sum.Older += answer.Older
-		sum.Removed += answer.Removed
-		sum.DryRun, sum.Disabled = answer.DryRun, answer.Disabled
-		sum.Redacted += answer.Redacted
+		sum.Add(answer)
 		return nil
 	}
 	var err error
@@ -183,8 +182,8 @@ func (a *invocation) importItems(form *api.Command, name string) error {
 		err = b.flush(cmd.Context())
 	}
 	err = cmp.Or(err, lines.Err())
-	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("line %d has more than %d bytes", b.count+1, maxImportBatch)
+	if errors.Is(err, bufio.ErrTooLong) || err == errTooLarge {
+		err = fmt.Errorf("line %d is too large for a request", b.count+1)
 	}
 	slices.SortStableFunc(sum.Invalid, func(a, b api.LineProblem) int { return cmp.Compare(a.Line, b.Line) })
 	return b.finish(sum, len(sum.Invalid), "line", fmt.Sprintf("the lines from %d on were", b.sent+1), err)
@@ -203,8 +202,7 @@ type recordImport struct {
 type inputFile struct {
 	shown  string // name in messages
 	name   string // for titles
-	place  string // absolute path of the argument
-	below  string // path below a directory or in an archive, else empty
+	place  string // absolute path, also in an archive
 	onDisk bool   // a file can be written beside it
 	open   func() (io.ReadCloser, error)
 }
@@ -227,7 +225,7 @@ func (r *recordImport) listFiles(stdin io.Reader, arg string) (list []inputFile,
 		start, _ := in.Peek(in.Size()) // an error occurs again
 		place := fmt.Sprintf("/standard input %x", sha256.Sum256(start))
 		open := func() (io.ReadCloser, error) { return io.NopCloser(in), nil }
-		return []inputFile{{"-", "standard input", place, "", false, open}}, nil
+		return []inputFile{{"-", "standard input", place, false, open}}, nil
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
@@ -243,7 +241,7 @@ func (r *recordImport) listFiles(stdin io.Reader, arg string) (list []inputFile,
 			if err == nil && entry.Type().IsRegular() && r.format.Match(entry.Name()) {
 				below, _ := filepath.Rel(arg, path) // cannot fail: path begins with arg
 				open := func() (io.ReadCloser, error) { return os.Open(path) }
-				list = append(list, inputFile{path, below, place, below, true, open})
+				list = append(list, inputFile{path, below, filepath.Join(place, below), true, open})
 			}
 			return err
 		})
@@ -257,7 +255,7 @@ func (r *recordImport) listFiles(stdin io.Reader, arg string) (list []inputFile,
 	n, _ := file.ReadAt(start, 0)
 	if !importer.IsArchive(start[:n]) {
 		open := func() (io.ReadCloser, error) { return file, nil }
-		return []inputFile{{arg, filepath.Base(arg), place, "", true, open}}, nil
+		return []inputFile{{arg, filepath.Base(arg), place, true, open}}, nil
 	}
 	inputs, err := importer.Archive(r.format, file, info.Size()) // which stays open
 	if err == nil && len(inputs) == 0 {
@@ -267,30 +265,21 @@ func (r *recordImport) listFiles(stdin io.Reader, arg string) (list []inputFile,
 		return nil, errors.Join(fmt.Errorf("%s: %w", arg, err), file.Close())
 	}
 	for _, in := range inputs {
-		list = append(list, inputFile{arg + "/" + in.Name, in.Name, place, in.Name, false, in.Open})
+		list = append(list, inputFile{arg + "/" + in.Name, in.Name, path.Join(place, in.Name), false, in.Open})
 	}
 	return list, nil
 }
 
-// source returns the file as a format reads it. Its origin is the name of the file with
-// a digest of its place. Both files of an export as JSON lines have the origin of their
-// directory.
-func (r *recordImport) source(f inputFile) importer.Source {
-	isHalf := func(name string) bool { return path.Base(name) == shortTermFile || path.Base(name) == longTermFile }
-	if r.format.Program == "jsonl" && isHalf(f.name) {
-		f.below = strings.TrimPrefix(path.Dir(f.below), ".")
-		if isHalf(f.place) {
-			f.place = path.Dir(f.place)
-		}
+// originOf returns a name for the origin of a file: the name of the file, as a part of the
+// names of daily notes, with a digest of its place. Both files of an export as JSON lines have
+// the origin of their directory.
+func (r *recordImport) originOf(place string) string {
+	base := path.Base(place)
+	if r.format.Program == "jsonl" && (base == shortTermFile || base == longTermFile) {
+		place = path.Dir(place)
+		base = path.Base(place)
 	}
-	return importer.Source{Name: f.name, Origin: originName(f.place, f.below), Location: r.a.out.reader.Location}
-}
-
-// originName returns the name of a place, which can be a part of the names of daily
-// notes.
-func originName(place, below string) string {
-	place = path.Join(place, below)
-	base := strings.ToLower(path.Base(place))
+	base = strings.ToLower(base)
 	base = strings.TrimSuffix(base, path.Ext(base))
 	base = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
@@ -310,8 +299,9 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	source := importer.Source{Name: f.name, Origin: r.originOf(f.place), Location: r.a.out.reader.Location}
 	var invalid []byte
-	for record, err := range r.format.Read(r.source(f), in) {
+	for record, err := range r.format.Read(source, in) {
 		problem, skipped := errors.AsType[*importer.Problem](err)
 		switch {
 		case skipped:
@@ -326,7 +316,7 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile) (err error)
 			r.last = append(r.last, record)
 			continue
 		}
-		if err := r.addParts(ctx, f.shown, record); err != nil {
+		if err := r.add(ctx, f.shown, record); err != nil {
 			return err
 		}
 	}
@@ -334,27 +324,6 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile) (err error)
 		return nil
 	}
 	return keepInvalid(f.shown, invalid)
-}
-
-// addParts adds a record, as several if it is too large for a request.
-func (r *recordImport) addParts(ctx context.Context, file string, record *api.ImportRecord) error {
-	if record.Path != "" { // a file of entries
-		line, err := api.EncodeJSON(record)
-		if err != nil {
-			return err
-		}
-		if quoted, err := json.Marshal(string(line)); err != nil || len(quoted) >= maxImportFile {
-			r.addFailure(fmt.Sprintf("%s: %s has more than %d KiB", file, record.Path, maxImportFile>>10))
-			return err
-		}
-		return r.add(ctx, file, record)
-	}
-	for _, part := range importer.Split(record, maxImportText) {
-		if err := r.add(ctx, file, part); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // keepInvalid writes the invalid lines of a file to FILE.invalid beside it, unless this
@@ -380,23 +349,35 @@ func (r *recordImport) addFailure(reason string) {
 	r.sum.Add(&api.ImportAnswer{Records: []api.ImportedRecord{{State: "failed", Reason: reason}}})
 }
 
-// add adds a record to the batch. The first of several records with an id is imported.
+// add adds a record to the batch, as several if its text is too large for a request. The
+// first of several records with an id is imported.
 func (r *recordImport) add(ctx context.Context, file string, record *api.ImportRecord) error {
-	line, err := api.EncodeJSON(record)
-	if err != nil {
-		return err
+	parts := []*api.ImportRecord{record}
+	if record.Path == "" { // else a file of entries
+		parts = importer.Split(record, maxImportText)
 	}
-	digest, known := r.seen[record.ID]
-	switch is := sha256.Sum256(line); {
-	case known && is != digest:
-		r.addFailure(fmt.Sprintf("%s: another record has the id %q too", file, record.ID))
-		return nil
-	case known:
-		return nil
-	default:
-		r.seen[record.ID] = is
+	for _, part := range parts {
+		line, err := api.EncodeJSON(part)
+		if err != nil {
+			return err
+		}
+		digest := sha256.Sum256(line)
+		switch first, known := r.seen[part.ID]; {
+		case known && first == digest:
+			continue
+		case known:
+			r.addFailure(fmt.Sprintf("%s: another record has the id %q too", file, part.ID))
+			continue
+		}
+		r.seen[part.ID] = digest
+		err = r.batch.add(ctx, string(line))
+		if err == errTooLarge {
+			r.addFailure(fmt.Sprintf("%s: %s %v", file, cmp.Or(part.Path, part.ID), err))
+		} else if err != nil {
+			return err
+		}
 	}
-	return r.batch.add(ctx, string(line))
+	return nil
 }
 
 // send sends the request of a batch and adds the answer to the sum.
@@ -419,7 +400,7 @@ func (r *recordImport) finish(ctx context.Context, err error) error {
 	}
 	for _, record := range r.last {
 		if err == nil {
-			err = r.addParts(ctx, record.ID, record)
+			err = r.add(ctx, record.ID, record)
 		}
 	}
 	if err == nil {
