@@ -40,8 +40,8 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
-	fmt.Fprintln(h, "passwords 3", passwordCode(), passwordName(), connection(), nextField(), clauseEnd(),
-		numberEnd(), prosePhrase(), userInfo(), possessive(), bareStart(), cardIssuers(), cardForm())
+	fmt.Fprintln(h, "passwords 4", passwordCode(), passwordName(), link(), nextField(), clauseEnd(), numberEnd(),
+		prosePhrase(), userInfo(), compound(), pinPurpose(), hardwareName(), cardIssuers(), cardForm())
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}
@@ -51,10 +51,12 @@ func Version() string {
 // Redact masks a text outside a file. It returns the number of masks in the
 // result, including those that text had before.
 func Redact(text string) (string, int) {
-	if found := Find(text); found != nil {
+	found, masks := find(text)
+	if found != nil {
 		text = string(Mask([]byte(text)))
+		_, masks = find(text)
 	}
-	return text, CountMasks(text)
+	return text, countMasks(text, masks)
 }
 
 // Remove replaces each credential in a text that will be written to a file, in
@@ -119,8 +121,14 @@ func isMask(s string) bool {
 // one mask if a line continues the letters of the previous one, as in a private
 // key. The mask of a password may be shorter.
 func CountMasks(text string) int {
+	_, masks := find(text)
+	return countMasks(text, masks)
+}
+
+// countMasks is [CountMasks] for a text with these masks of passwords.
+func countMasks(text string, passwords []Finding) int {
 	count := countLongMasks(text)
-	for _, f := range joinOverlaps(find(text, true)) {
+	for _, f := range passwords {
 		if countLongMasks(text[f.Start:f.End]) == 0 {
 			count++
 		}
@@ -151,10 +159,11 @@ const Redaction = "redaction"
 // MatchingRule returns the name of the rule that matches a credential in a text,
 // [Redaction] if the text has only a mask, and "" otherwise.
 func MatchingRule(text string) string {
-	if found := Find(text); found != nil {
+	found, masks := find(text)
+	if found != nil {
 		return found[0].Rule
 	}
-	if CountMasks(text) > 0 {
+	if countMasks(text, masks) > 0 {
 		return Redaction
 	}
 	return ""

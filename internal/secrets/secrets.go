@@ -68,13 +68,15 @@ var extraRules = []rule{
 // Find returns the credentials in a text, sorted and without overlaps. Its
 // running time is proportional to the length of the text, and very short for a
 // text without similar words.
-func Find(text string) []Finding { return joinOverlaps(appendCards(find(text, false), text)) }
+func Find(text string) []Finding {
+	found, _ := find(text)
+	return found
+}
 
-// find returns the credentials in a text that are found by words. If masked is
-// set, it returns the masks of passwords instead.
-func find(text string, masked bool) []Finding {
+// find returns the credentials in a text, and the masks of passwords, each sorted and
+// without overlaps.
+func find(text string) (found, masks []Finding) {
 	m := sharedMatcher()
-	var list []Finding
 	var done map[int]int // by rule: end of the last line that it has searched
 	for at := m.next(text, 0); at >= 0; at = m.next(text, at+1) {
 		for _, w := range m.words[wordKey(text[at:])] {
@@ -82,13 +84,11 @@ func find(text string, masked bool) []Finding {
 				continue
 			}
 			switch {
-			case masked && (w.rule < 0 || m.rules[w.rule].accept == nil):
-				continue
 			case w.rule == keyRule:
-				list = appendKey(list, text, at)
+				found = appendKey(found, text, at)
 				continue
 			case w.rule == keyEndRule:
-				list = appendKeyEnd(list, text, at)
+				found = appendKeyEnd(found, text, at)
 				continue
 			}
 			if done[w.rule] > at {
@@ -96,7 +96,11 @@ func find(text string, masked bool) []Finding {
 			}
 			c := &m.rules[w.rule]
 			if c.accept != nil {
-				list = c.appendPassword(list, text, at, masked)
+				if f, masked := c.findPassword(w.text, text, at); f.End > 0 && masked {
+					masks = append(masks, f)
+				} else if f.End > 0 {
+					found = append(found, f)
+				}
 				continue
 			}
 			from, to := lineBounds(text, at)
@@ -104,10 +108,10 @@ func find(text string, masked bool) []Finding {
 				done = map[int]int{}
 			}
 			done[w.rule] = max(to, at+1)
-			list = c.appendTo(list, text, from, to)
+			found = c.appendTo(found, text, from, to)
 		}
 	}
-	return list
+	return joinOverlaps(appendCards(found, text)), joinOverlaps(masks)
 }
 
 // lineBounds returns the bounds of the line that contains an offset, without its
