@@ -408,7 +408,7 @@ func (e *Embedder) Status() api.EmbedStatus {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := api.EmbedStatus{Model: e.Client.Model, Private: e.Private, Rejected: len(e.rejected),
+	s := api.EmbedStatus{Endpoint: e.Client.Endpoint, Model: e.Client.Model, Private: e.Private, Rejected: len(e.rejected),
 		Pending: e.countMissingLocked(), Dimensions: e.space.Dimensions, LastError: e.problem,
 		FailedAt: e.problemAt.UTC()}
 	s.Embedded = max(total-s.Pending-s.Rejected, 0)

@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
@@ -58,9 +59,8 @@ type daemon struct {
 	topic *topic      // nil if no topic is configured
 	share *sharing    // nil if nothing is shared
 
-	embedder   *meaning.Embedder // nil if no embeddings endpoint is configured
-	embedErr   error             // why embedder is nil although one is configured
-	embedErrAt time.Time
+	embedder     *meaning.Embedder // nil if no embeddings endpoint is configured
+	embedFailure *api.EmbedStatus  // why embedder is nil although one is configured
 
 	maintenance *maintenance // nil if there is no writer
 	writerErr   error        // why writer is nil

@@ -37,7 +37,8 @@ func (d *daemon) openEmbedder() (err error) {
 	}
 	if err := e.Open(); err != nil {
 		d.logger.Error("vectors are unavailable, searches compare words only", "err", err)
-		d.embedErr, d.embedErrAt = err, config.Now()
+		d.embedFailure = &api.EmbedStatus{Endpoint: c.Endpoint, Model: c.Model, Private: c.Private,
+			LastError: err.Error(), FailedAt: config.Now().UTC()}
 		return nil
 	}
 	d.embedder, d.pipeline.embedder = e, e
@@ -62,15 +63,9 @@ func (d *daemon) purgeVectors() error {
 }
 
 func (d *daemon) embedStatus() *api.EmbedStatus {
-	c := &d.config.Embed
-	if d.embedErr != nil {
-		return &api.EmbedStatus{Endpoint: c.Endpoint, Model: c.Model, Private: c.Private,
-			LastError: d.embedErr.Error(), FailedAt: d.embedErrAt.UTC()}
-	}
 	if d.embedder == nil {
-		return nil
+		return d.embedFailure
 	}
 	s := d.embedder.Status()
-	s.Endpoint = c.Endpoint
 	return &s
 }

@@ -276,36 +276,36 @@ func findCredentials(path string, text []byte) (list []api.FileProblem) {
 }
 
 // Rebuild applies all files to the index again and removes earlier contents from it.
-func (d *daemon) Rebuild(ctx context.Context) error {
+func (d *daemon) Rebuild(ctx context.Context) (err error) {
 	if !d.rebuilding.TryLock() {
 		return api.Errorf(api.Busy, "a rebuild is already running").WithHint("retry after the rebuild")
 	}
 	defer d.rebuilding.Unlock()
-	if _, err := d.memory.Root(); err != nil {
+	if _, err = d.memory.Root(); err != nil {
 		return err
 	}
 	paths := d.listPaths()
+	total := int64(len(paths))
 	defer d.toRebuild.Store(0)
 	defer d.rebuilt.Store(0)
-	d.toRebuild.Store(int64(len(paths)))
-	for len(paths) > 0 {
-		rest, err := d.pipeline.reindexFiles(ctx, paths)
-		if err != nil {
-			return err
-		}
-		d.rebuilt.Add(int64(len(paths) - len(rest)))
-		paths = rest
+	d.toRebuild.Store(total)
+	for err == nil && len(paths) > 0 {
+		paths, err = d.pipeline.reindexFiles(ctx, paths)
+		d.rebuilt.Store(total - int64(len(paths)))
+	}
+	if err != nil {
+		return err
 	}
 	return d.index.Purge()
 }
 
 // Reindex applies files to the index again and waits for a scan.
 func (d *daemon) Reindex(ctx context.Context, paths []string) (err error) {
-	for len(paths) > 0 {
+	for err == nil && len(paths) > 0 {
 		paths, err = d.pipeline.reindexFiles(ctx, paths)
-		if err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		return err
 	}
 	for _, r := range d.allRoots() {
 		r.watcher.Rescan()

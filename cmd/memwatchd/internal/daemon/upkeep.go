@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -150,14 +151,7 @@ func (d *daemon) hostName() (string, error) {
 // countLinks counts the links to the entries of a long-term file, from all files
 // that its subject may read.
 func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[string]int, error) {
-	subject := doc.Claim
-	switch {
-	case subject != "":
-	case doc.Place.Dir != "":
-		subject = doc.Place.Dir
-	default:
-		subject = doc.Own.Owner
-	}
+	subject := cmp.Or(doc.Claim, doc.Place.Dir, doc.Own.Owner)
 	view, err := d.subjects.View(d.subjects.Scope(subject, memory.Private))
 	if err != nil {
 		return nil, nil // the subject is not a valid name
@@ -177,22 +171,23 @@ func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[stri
 	}
 	links := map[string]int{}
 	for _, ref := range refs {
-		other, err := d.pipeline.documents.Load(ref.Path)
-		if err != nil {
+		other := load(ref.Path)
+		if other == nil {
 			continue // deleted meanwhile
 		}
 		for i := range other.Entries {
-			e := &other.Entries[i]
-			if e.ID != ref.ID {
+			if other.Entries[i].ID != ref.ID {
 				continue
 			}
-			for _, l := range e.Links {
-				if l.Anchor == "" || ref.Path == path && l.Anchor == e.ID {
+			for _, l := range other.Entries[i].Links {
+				if l.Anchor == "" || ref.Path == path && l.Anchor == ref.ID {
 					continue
 				}
-				if to, err := resolver.Resolve(ctx, ref.Path, &l); err != nil {
+				to, err := resolver.Resolve(ctx, ref.Path, &l)
+				if err != nil {
 					return nil, err
-				} else if to == path {
+				}
+				if to == path {
 					links[l.Anchor]++
 				}
 			}
