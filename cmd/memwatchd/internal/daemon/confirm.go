@@ -43,7 +43,7 @@ func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
 		case <-d.indexIncomplete:
 		}
 		epoch = d.index.Status().Epoch
-		for _, r := range d.allRoots() {
+		for _, r := range d.roots {
 			r.watcher.VerifyNow()
 		}
 	}
@@ -96,7 +96,7 @@ func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 			return err
 		}
 		epoch = d.index.Status().Epoch
-		for _, r := range d.allRoots() {
+		for _, r := range d.roots {
 			r.watcher.Rescan()
 		}
 	}

@@ -45,8 +45,8 @@ type daemon struct {
 	started time.Time
 	sockets []string
 
-	memory   *root // the memory directory
-	roots    []*root
+	memory   *root   // the memory directory
+	roots    []*root // it and the folders
 	obsidian vault.Obsidian
 	subjects *subjectMap
 	index    *index.Index
@@ -125,9 +125,9 @@ func (d *daemon) openComponents() error {
 		users: map[string]bool{}, memoryMDs: map[string]bool{}}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
 	d.subjects.directories.Roots = layout.Roots
-	d.subjects.linksProblem() // reads the links before the first request
+	d.subjects.identities() // reads the links before the first request
 	layout.Users = d.subjects.IsUserDir
-	files := &files{layout: &layout, roots: map[*memory.Root]*root{}}
+	files := &files{layout: &layout}
 	d.pipeline = &pipeline{files: files, layout: &layout, subjects: d.subjects, logger: d.logger,
 		problems: map[string][]memory.Problem{}, unreadable: map[string]readFailure{}}
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
@@ -211,7 +211,7 @@ func (d *daemon) indexVersion() (string, error) {
 func (d *daemon) listPaths() []string {
 	isCopy := func(path string) bool { _, copied := memory.CopyOf(path); return copied }
 	var paths []string
-	for _, r := range d.allRoots() {
+	for _, r := range d.roots {
 		if r.folder != nil && r.isMissing() {
 			continue
 		}
@@ -281,7 +281,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			return run(ctx)
 		})
 	}
-	for _, r := range d.allRoots() {
+	for _, r := range d.roots {
 		go d.pipeline.listCommits(r, 0)
 		start(r.watcher.Run)
 	}

@@ -36,9 +36,8 @@ type subjectMap struct {
 }
 
 type linkState struct {
-	valid   *memory.Identities // the last valid ones
-	stamp   memory.Stamp       // of the file that the state or the problem comes from
-	problem string             // why the current file is not used
+	valid *memory.Identities // the last valid ones
+	stamp memory.Stamp       // of their file
 }
 
 var _ ops.Scopes = (*subjectMap)(nil)
@@ -189,7 +188,8 @@ func (p *subjectMap) listConflicts() []memory.Conflict {
 
 // Resolve returns the subject of an external key.
 func (p *subjectMap) Resolve(externalKey string) string {
-	subject, _ := p.currentIdentities().Resolve(externalKey)
+	links, _ := p.identities()
+	subject, _ := links.Resolve(externalKey)
 	return subject
 }
 
@@ -197,18 +197,16 @@ func (p *subjectMap) Resolve(externalKey string) string {
 // reports why the current file is not used; the list is then the last valid
 // one.
 func (p *subjectMap) Links() ([]memory.LinkedKey, error) {
-	list := p.currentIdentities().Links()
-	if problem := p.linksProblem(); problem != "" {
-		return list, errors.New(problem)
-	}
-	return list, nil
+	links, err := p.identities()
+	return links.Links(), err
 }
 
 // Scope returns the scope of a subject with its aliases.
 func (p *subjectMap) Scope(subject string, context memory.Context) memory.Scope {
 	s := memory.Scope{Subject: subject, Context: context}
 	if p.union && subject != "" {
-		s.Aliases = p.currentIdentities().AliasesOf(subject)
+		links, _ := p.identities()
+		s.Aliases = links.AliasesOf(subject)
 	}
 	return s
 }
@@ -226,33 +224,33 @@ func (p *subjectMap) View(s memory.Scope) (memory.View, error) {
 	return p.directories.View(s)
 }
 
-// currentIdentities returns the current links. It checks the file on each call,
-// so that a removed link ends at once. While the file is unreadable or invalid,
-// the last valid links apply.
-func (p *subjectMap) currentIdentities() *memory.Identities {
+// identities returns the current links. It checks the file on each call, so that a
+// removed link ends at once. While the file is unreadable or invalid, the last valid
+// links apply, and the error is the reason.
+func (p *subjectMap) identities() (*memory.Identities, error) {
 	stamp, err := p.vault.Stat(memory.IdentitiesPath)
 	p.mu.RLock()
 	now := p.links
 	p.mu.RUnlock()
 	if err == nil && stamp == now.stamp {
-		return now.valid
+		return now.valid, nil
 	}
-	next := linkState{stamp: stamp}
-	missing := os.IsNotExist(err)
-	if err == nil {
-		next.valid, err = p.readLinks(stamp)
-	}
-	switch {
-	case missing:
-		next = linkState{}
-	case err != nil:
-		// The error may pass although the file stays the same: read it again.
-		next = linkState{valid: now.valid, problem: err.Error()}
+	var next linkState
+	if os.IsNotExist(err) {
+		err = nil
+	} else {
+		if err == nil {
+			next.stamp = stamp
+			next.valid, err = p.readLinks(stamp)
+		}
+		if err != nil { // it may pass although the file stays the same: read the file again
+			next = linkState{valid: now.valid}
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.links = next
-	return next.valid
+	return next.valid, err
 }
 
 // readLinks reads the file of links. Since a link gives another key access to a
@@ -277,14 +275,6 @@ func (p *subjectMap) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 		return nil, fmt.Errorf("%s is ignored: writable by other users: run `chmod go-w` on it", memory.IdentitiesPath)
 	}
 	return memory.ParseIdentities(file.Data)
-}
-
-// linksProblem returns why the current file of links is not used, or "".
-func (p *subjectMap) linksProblem() string {
-	p.currentIdentities()
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.links.problem
 }
 
 // topDirs returns the top-level directories of paths, each once.

@@ -232,7 +232,7 @@ func (p *pipeline) invalidateDirs(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
 		p.documents.drop(func(path string) bool { return strings.HasPrefix(path, dir+"/") })
-		for _, path := range p.files.roots[nil].Catalogue.Files() {
+		for _, path := range p.files.roots[0].Catalogue.Files() {
 			if strings.HasPrefix(path, dir+"/") {
 				paths = append(paths, path)
 			}

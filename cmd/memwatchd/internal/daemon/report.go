@@ -35,7 +35,7 @@ func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	s := api.IndexStatus{
 		Revision: x.Revision, Generation: x.Epoch, Degraded: x.Degraded, Problem: x.Problem,
 	}
-	for _, r := range d.allRoots() {
+	for _, r := range d.roots {
 		s.Pending += r.watcher.Status().Pending
 	}
 	s.Pending = max(s.Pending-int(d.pipeline.applied.Load()), 0)
@@ -133,8 +133,8 @@ func (d *daemon) listProblems() []api.FileProblem {
 	add := func(path, code, message string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{Code: code, Message: message}})
 	}
-	if text := d.subjects.linksProblem(); text != "" {
-		add(memory.IdentitiesPath, "identities_broken", text+"; the last valid links stay in effect")
+	if _, err := d.subjects.identities(); err != nil {
+		add(memory.IdentitiesPath, "identities_broken", err.Error()+"; the last valid links stay in effect")
 	}
 	for _, c := range d.subjects.listConflicts() {
 		add(c.Dir, "subject_conflict", "conflicting subject_id in its files: "+strings.Join(c.Subjects, ", "))
@@ -307,7 +307,7 @@ func (d *daemon) Reindex(ctx context.Context, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, r := range d.allRoots() {
+	for _, r := range d.roots {
 		r.watcher.Rescan()
 	}
 	return d.syncAll(ctx, rootsWait)

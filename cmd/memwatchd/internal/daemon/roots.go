@@ -32,7 +32,6 @@ type root struct {
 	pipeline  *pipeline
 	watcher   *watcher.Watcher
 	times     fileTimes
-	others    []*vault.Vault           // of a folder: the memory directory, and the other folders
 	templates atomic.Pointer[[]string] // directories of an Obsidian vault; nil before they are read
 }
 
@@ -67,22 +66,14 @@ func (d *daemon) openRoots() {
 				return r.config.SkipDir(path)
 			}}
 		d.watch(r, d.logger.With("folder", folder.Name))
-		d.roots = append(d.roots, r)
-	}
-	for _, r := range d.roots {
-		r.others = []*vault.Vault{d.memory.Vault}
-		for _, o := range d.roots {
-			if o != r {
-				r.others = append(r.others, o.Vault)
-			}
-		}
 	}
 }
 
 // watch makes a root a part of the memory, with its watcher.
 func (d *daemon) watch(r *root, logger *slog.Logger) {
 	t := &d.config.Tuning
-	r.pipeline, d.pipeline.files.roots[r.folder] = d.pipeline, r
+	r.pipeline, d.roots = d.pipeline, append(d.roots, r)
+	d.pipeline.files.roots = d.roots
 	r.watcher = &watcher.Watcher{
 		Dir: r.Dir, Disk: r, Sink: r, CookieDir: cookieDir(d.config, r.folder), Logger: logger,
 		Debounce: t.Settle, MaxWait: t.MaxWait, DeletionDelay: t.Vanish, Reconcile: t.Reconcile, Poll: t.Poll,
@@ -97,19 +88,17 @@ func cookieDir(c *config.Config, r *memory.Root) string {
 	return filepath.Join(c.State.Dir, "cookies-"+r.Name)
 }
 
-// allRoots returns the memory directory and the folders.
-func (d *daemon) allRoots() []*root { return append([]*root{d.memory}, d.roots...) }
-
 // files are the files of the memory directory and of the folders.
 type files struct {
 	layout *memory.Layout
-	roots  map[*memory.Root]*root
+	roots  []*root // the memory directory first
 }
 
 // find returns the root of a file, and the path below it.
 func (f *files) find(path string) (r *root, below string) {
 	folder, below := f.layout.CutRoot(path)
-	return f.roots[folder], below
+	i := slices.IndexFunc(f.roots, func(r *root) bool { return r.folder == folder })
+	return f.roots[i], below
 }
 
 // Stat is [vault.Vault.Stat] for a file of any root.
@@ -216,7 +205,10 @@ func (r *root) checkOverlap() error {
 	if err != nil {
 		return err
 	}
-	for i, o := range r.others {
+	for i, o := range r.pipeline.files.roots {
+		if o == r {
+			continue
+		}
 		other, err := o.RealPath()
 		if err != nil && i == 0 {
 			return fmt.Errorf("%w: %s may overlap %s: %w", vault.ErrRoot, r.Dir, o.Dir, err)
@@ -248,7 +240,7 @@ func (r *root) isTemplate(path string) bool {
 // roots before the call. A root that cannot be read does not count.
 func (d *daemon) SyncRoots(ctx context.Context, names []string) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, r := range d.roots {
+	for _, r := range d.roots[1:] {
 		if slices.Contains(names, r.folder.Name) {
 			group.Go(func() error { return r.watcher.Sync(ctx) })
 		}
@@ -263,7 +255,7 @@ func (d *daemon) syncAll(ctx context.Context, most time.Duration) error {
 		return err
 	}
 	var names []string
-	for _, r := range d.roots {
+	for _, r := range d.roots[1:] {
 		names = append(names, r.folder.Name)
 	}
 	limited, cancel := context.WithTimeout(ctx, most)
@@ -282,7 +274,7 @@ func (d *daemon) listRootProblems(add func(path, code, message string)) {
 			add("", "root_invalid", fmt.Sprintf("memory.roots: folder %q is not used: %s", r.Name, r.Problem))
 		}
 	}
-	for _, r := range d.roots {
+	for _, r := range d.roots[1:] {
 		if w := r.watcher.Status(); len(w.Warnings) > 0 {
 			// The folder is not the memory directory that the error is named after.
 			text := strings.ReplaceAll(strings.Join(w.Warnings, "; "), vault.ErrRoot.Error()+": ", "")
@@ -292,7 +284,7 @@ func (d *daemon) listRootProblems(add func(path, code, message string)) {
 }
 
 func (d *daemon) rootStatus() (list []api.RootStatus) {
-	for _, r := range d.roots {
+	for _, r := range d.roots[1:] {
 		list = append(list, api.RootStatus{Name: r.folder.Name, Path: r.config.Path, Kind: r.config.Kind,
 			State: rootState(r.watcher.Status()), Files: r.Catalogue.Len()})
 	}
@@ -300,7 +292,7 @@ func (d *daemon) rootStatus() (list []api.RootStatus) {
 }
 
 func (d *daemon) searchedRoots() (list []ops.Root) {
-	for _, r := range d.roots {
+	for _, r := range d.roots[1:] {
 		list = append(list, ops.Root{Root: r.folder, Weight: r.config.Weight, Missing: r.isMissing})
 	}
 	return list
@@ -310,7 +302,7 @@ func (d *daemon) searchedRoots() (list []ops.Root) {
 // of missing folders.
 func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 	all := &memory.Tree{}
-	for _, r := range d.allRoots() {
+	for _, r := range d.roots {
 		if r.folder != nil && r.isMissing() {
 			continue
 		}

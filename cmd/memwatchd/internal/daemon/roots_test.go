@@ -177,7 +177,7 @@ func TestSlowRoot(t *testing.T) {
 	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
 	release := make(chan struct{})
 	g := &target{t: t, root: main, base: shortDir(t), beforeRun: func(d *daemon) {
-		d.roots[0].watcher.Disk = blockedDisk{d.roots[0], release}
+		d.roots[1].watcher.Disk = blockedDisk{d.roots[1], release}
 	}}
 	g.startDaemon(func(c *config.Config, base string) {
 		withFolders(config.Root{Name: "vault", Path: dir})(c, base)
