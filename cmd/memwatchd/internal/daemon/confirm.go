@@ -56,7 +56,7 @@ var errUnreadable = errors.New("part of the memory cannot be read")
 // directory or a file that may claim its directory could not be read.
 func (d *daemon) mayMissFiles() bool {
 	mayClaim := func(path string) bool { return d.pipeline.layout.Place(path).Dir != "" }
-	return d.isRootMissing() || d.memory.watcher.Status().Unread ||
+	return d.memory.isMissing() || d.memory.watcher.Status().Unread ||
 		slices.ContainsFunc(d.pipeline.listUnreadable(), mayClaim)
 }
 

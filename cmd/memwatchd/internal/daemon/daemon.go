@@ -212,7 +212,7 @@ func (d *daemon) listPaths() []string {
 	isCopy := func(path string) bool { _, copied := memory.CopyOf(path); return copied }
 	var paths []string
 	for _, r := range d.roots {
-		if r.folder != nil && r.isMissing() {
+		if r.isAway() {
 			continue
 		}
 		for _, below := range slices.DeleteFunc(r.Catalogue.Files(), isCopy) {
@@ -377,7 +377,7 @@ func (d *daemon) Sync(ctx context.Context) error {
 	if err := d.memory.watcher.Sync(ctx); err != nil {
 		return err
 	}
-	if d.isRootMissing() {
+	if d.memory.isMissing() {
 		return errors.New("sync: the memory directory is missing")
 	}
 	return nil

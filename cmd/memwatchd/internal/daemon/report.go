@@ -230,7 +230,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 		}
 	}
 	for _, f := range d.index.Files(nil) {
-		if among(f.Path) && !found[f.Path] && !d.inMissingRoot(f.Path) {
+		if r, _ := d.pipeline.files.find(f.Path); among(f.Path) && !found[f.Path] && !r.isAway() {
 			differs(f.Path, "is indexed but missing in the directory")
 		}
 	}

@@ -40,8 +40,12 @@ var (
 	_ watcher.Sink = (*root)(nil)
 )
 
-// isMissing reports whether the folder could not be read at the last scan.
+// isMissing reports whether the root could not be read at the last scan, as while its
+// disk is not mounted yet.
 func (r *root) isMissing() bool { return r.watcher.Status().Root == watcher.RootMissing }
+
+// isAway reports whether the root is a missing folder.
+func (r *root) isAway() bool { return r.folder != nil && r.isMissing() }
 
 func (d *daemon) openRoots() {
 	c := d.config
@@ -303,7 +307,7 @@ func (d *daemon) searchedRoots() (list []ops.Root) {
 func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 	all := &memory.Tree{}
 	for _, r := range d.roots {
-		if r.folder != nil && r.isMissing() {
+		if r.isAway() {
 			continue
 		}
 		tree, err := r.Walk(ctx, "", nil)
@@ -322,9 +326,4 @@ func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 		}
 	}
 	return all, nil
-}
-
-func (d *daemon) inMissingRoot(path string) bool {
-	r, _ := d.pipeline.files.find(path)
-	return r.folder != nil && r.isMissing()
 }

@@ -76,10 +76,6 @@ func (d *daemon) startWriteJobs(ctx context.Context) error {
 	return d.todos.Start(ctx)
 }
 
-// isRootMissing reports whether the root is missing, as while its disk is not mounted
-// yet.
-func (d *daemon) isRootMissing() bool { return d.memory.watcher.Status().Root == watcher.RootMissing }
-
 // runTodos keeps the copies of tasks in step. It starts once the root can be
 // read, because changes made before the first snapshot must not count as new.
 func (d *daemon) runTodos(ctx context.Context) error {
