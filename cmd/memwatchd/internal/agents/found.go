@@ -42,6 +42,16 @@ func DetectAgents(m Machine) []Finding {
 	return list
 }
 
+// Detected returns the names of the agents found on a machine that support a part, sorted.
+func Detected(p Component, m Machine) (names []string) {
+	for _, f := range DetectAgents(m) {
+		if f.Agent.Supports(p) {
+			names = append(names, f.Agent.Name)
+		}
+	}
+	return names
+}
+
 // Has reports whether a part of memwatchd is installed in the settings of the user.
 func (f Finding) Has(p Component) bool {
 	return slices.ContainsFunc(f.Installations, func(i Installation) bool { return i.Component == p })

@@ -142,12 +142,7 @@ func (i *installer) change(cmd *cobra.Command) ([]*fileChange, error) {
 }
 
 func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
-	var found []string
-	for _, f := range agents.DetectAgents(m) {
-		if f.Agent.Supports(i.component) {
-			found = append(found, f.Agent.Name)
-		}
-	}
+	found := agents.Detected(i.component, m)
 	names := agents.Names(i.component)
 	detected := "none found on this machine"
 	if len(found) > 0 {

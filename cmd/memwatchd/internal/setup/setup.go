@@ -87,12 +87,7 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 			return err
 		}
 	}
-	var found []string
-	for _, f := range agents.DetectAgents(m) {
-		if f.Agent.Supports(agents.MCP) {
-			found = append(found, f.Agent.Name)
-		}
-	}
+	found := agents.Detected(agents.MCP, m)
 	if !given("agent") && len(found) > 0 {
 		list, err := question("Agents to connect, or none", strings.Join(found, ","))
 		if err != nil {
@@ -131,7 +126,13 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 	}
 	memory := *g
 	g.Config.Dir = "" // the configuration names it
-	if err := connectAgents(cmd, g, names, false); err != nil {
+	i := &installer{g: g, brief: true}
+	supporting := func(p agents.Component) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return !slices.Contains(agents.Names(p), name)
+		})
+	}
+	if err := i.runAll(cmd, supporting); err != nil {
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
@@ -139,7 +140,8 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
-	if err := connectAgents(cmd, g, names, true); err != nil {
+	i.write = true
+	if err := i.runAll(cmd, supporting); err != nil {
 		return err
 	}
 	if atLogin {
@@ -162,27 +164,16 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 	return nil
 }
 
-// connectAgents shows or writes the entries of memwatchd in the settings of agents.
-func connectAgents(cmd *cobra.Command, g *cli.Globals, names []string, write bool) error {
-	for _, component := range components {
-		i := &installer{g: g, component: component, write: write, brief: true}
-		for _, name := range names {
-			if a, _ := agents.Named(name); a.Supports(component) {
-				i.agents = append(i.agents, name)
-			}
-		}
-		if len(i.agents) == 0 {
-			continue
-		}
-		changes, err := i.change(cmd)
-		if err == nil {
-			err = i.printChanges(changes)
-		}
-		if err != nil {
-			return err
+// runAll runs the installer for each part of memwatchd, with the agents that names returns
+// for the part. An installation ends with the first error.
+func (i *installer) runAll(cmd *cobra.Command, names func(agents.Component) []string) (err error) {
+	for _, i.component = range components {
+		i.agents = names(i.component)
+		if len(i.agents) > 0 && (err == nil || i.remove) {
+			err = errors.Join(err, i.runInstaller(cmd))
 		}
 	}
-	return nil
+	return err
 }
 
 // NewUninstall returns the command uninstall.
@@ -208,20 +199,16 @@ func NewUninstall(g *cli.Globals) *cobra.Command {
 
 // uninstall shows or applies the removal. An agent that fails does not keep the others.
 func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool) error {
-	var failed []error
-	for _, component := range components {
-		i := &installer{g: g, component: component, remove: true, write: write, brief: true}
-		for _, f := range agents.DetectAgents(m) {
-			if f.Has(component) {
-				i.agents = append(i.agents, f.Agent.Name)
+	found := agents.DetectAgents(m)
+	i := &installer{g: g, remove: true, write: write, brief: true}
+	failed := []error{i.runAll(cmd, func(p agents.Component) (names []string) {
+		for _, f := range found {
+			if f.Has(p) {
+				names = append(names, f.Agent.Name)
 			}
 		}
-		if len(i.agents) == 0 {
-			continue
-		}
-		changes, err := i.change(cmd)
-		failed = append(failed, err, i.printChanges(changes))
-	}
+		return names
+	})}
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
 		return errors.Join(append(failed, err)...)
