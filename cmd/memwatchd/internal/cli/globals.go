@@ -51,14 +51,25 @@ func RejectGlobals(parent *cobra.Command) {
 		if !limited {
 			continue
 		}
-		names := strings.Fields(accepted)
+		instead := "no global flags"
+		if accepted != "" {
+			instead = "only --" + strings.ReplaceAll(accepted, " ", ", --")
+			if last := strings.LastIndex(instead, ", "); last >= 0 {
+				instead = instead[:last] + " and" + instead[last+1:]
+			}
+		}
 		c.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if slices.Contains(names, f.Name) {
+			if slices.Contains(strings.Fields(accepted), f.Name) {
 				return
 			}
-			own := c.Flags().VarPF(&rejectedFlag{f.Name, c.CommandPath(), names, f.Value.Type()}, f.Name, "", f.Usage)
-			own.NoOptDefVal = f.NoOptDefVal
-			own.Hidden = true
+			define := c.Flags().Func
+			if f.NoOptDefVal != "" {
+				define = c.Flags().BoolFunc
+			}
+			define(f.Name, f.Usage, func(string) error {
+				return Usagef("unknown flag: --%s: %s accepts %s", f.Name, c.CommandPath(), instead)
+			})
+			c.Flags().Lookup(f.Name).Hidden = true
 		})
 	}
 }
@@ -81,33 +92,6 @@ func rejectTogether(cmd *cobra.Command, flags ...string) {
 		return nil
 	}
 }
-
-// A rejectedFlag takes the place of a global flag on a command on which that has no
-// effect.
-type rejectedFlag struct {
-	name     string
-	command  string
-	accepted []string // global flags
-	kind     string
-}
-
-// Set returns an error with the global flags that the command accepts.
-func (f *rejectedFlag) Set(string) error {
-	instead := "no global flags"
-	if len(f.accepted) > 0 {
-		instead = "only --" + strings.Join(f.accepted, ", --")
-	}
-	if len(f.accepted) > 1 {
-		instead = strings.Replace(instead, ", --"+f.accepted[len(f.accepted)-1],
-			" and --"+f.accepted[len(f.accepted)-1], 1)
-	}
-	return Usagef("unknown flag: --%s: %s accepts %s", f.name, f.command, instead)
-}
-
-func (f *rejectedFlag) String() string { return "" }
-
-// Type returns the type of the global flag.
-func (f *rejectedFlag) Type() string { return f.kind }
 
 // Connect returns the configuration and a client of the daemon with the scope
 // of the flags. An empty subject is an anonymous caller; without a subject the
