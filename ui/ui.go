@@ -35,13 +35,12 @@ type Backend interface {
 
 // Options are the options of a [Console].
 type Options struct {
-	ReadOnly   bool           // refuse requests that change something
-	Root       string         // memory directory, with which the page makes links to an editor
-	Editor     string         // address that opens {path} at {line} in an editor; empty for none
-	Idle       time.Duration  // Serve ends after this time without a request or a stream of events; 0 means never
-	MaxRequest int64          // limit of a request in bytes; 0 means 1 MiB
-	Opened     func()         // called when the one-time key is exchanged for a session key
-	Warn       func(s string) // called with a message for the person who started the console
+	ReadOnly bool           // refuse requests that change something
+	Root     string         // memory directory, with which the page makes links to an editor
+	Editor   string         // address that opens {path} at {line} in an editor; empty for none
+	Idle     time.Duration  // Serve ends after this time without a request or a stream of events; 0 means never
+	Opened   func()         // called when the one-time key is exchanged for a session key
+	Warn     func(s string) // called with a message for the person who started the console
 }
 
 // A Console serves the page. It is safe for concurrent use.
@@ -67,8 +66,8 @@ const readTimeout = 10 * time.Second
 // idleTimeout bounds the time between requests on a connection.
 const idleTimeout = 2 * time.Minute
 
-// maxKey bounds the body of a request without a session key, in bytes.
-const maxKey = 4 << 10
+// Bounds of the body of a request with and without a session key, in bytes.
+const maxRequest, maxKey = 1 << 20, 4 << 10
 
 // maxConnections bounds the open connections. Every program of the machine can
 // open some.
@@ -84,7 +83,6 @@ const maxSessions = 16
 // New returns a console for requests to the given host and port, such as
 // 127.0.0.1:40000.
 func New(b Backend, host string, opt Options) *Console {
-	opt.MaxRequest = cmp.Or(opt.MaxRequest, 1<<20)
 	return &Console{backend: b, host: host, opt: opt, known: make(map[net.Conn]bool)}
 }
 
@@ -219,9 +217,9 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 	case r.Method != http.MethodPost, r.URL.Path != "/session" && !(isOperation && c.hasSession(r)):
 		return errNotFound
 	}
-	most := c.opt.MaxRequest
+	most := int64(maxRequest)
 	if !isOperation {
-		most = min(most, maxKey)
+		most = maxKey
 	}
 	body, err := readBody(w, r, most)
 	switch {
