@@ -219,7 +219,7 @@ func (c *Config) Finish() (err error) {
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name), Mode: "0600"}}
 	}
-	if err := eachPath(reflect.ValueOf(c).Elem(), "", AbsolutePath); err != nil {
+	if err := eachPath(reflect.ValueOf(c).Elem(), AbsolutePath); err != nil {
 		return err
 	}
 	c.Location, err = time.LoadLocation(c.Memory.Timezone)

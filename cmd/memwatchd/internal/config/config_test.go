@@ -182,7 +182,7 @@ projects: [{name: p, dir: /p}, {name: q, dir: q}]
 func TestHomelessPaths(t *testing.T) {
 	t.Setenv("HOME", "")
 	_, err := load(t, "ipc:\n  listeners: [{path: ~/x}]\nmemory: {dir: /m}\n", Flags{})
-	if err == nil || !strings.Contains(err.Error(), "ipc.listeners.path: ~/x: ") {
+	if err == nil || !strings.Contains(err.Error(), "ipc.listeners: path: ~/x: ") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := (Flags{Dir: "~/x"}).Absolute(); err == nil || !strings.HasPrefix(err.Error(), "--dir: ~/x: ") {

@@ -50,7 +50,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		if err := c.readYAML(path, text); err != nil {
 			return nil, err
 		}
-		_ = eachPath(reflect.ValueOf(c).Elem(), "", func(p string) (string, error) { // no error
+		_ = eachPath(reflect.ValueOf(c).Elem(), func(p string) (string, error) { // no error
 			return resolvePath(filepath.Dir(path), p), nil
 		})
 	case flags.File != "" || !errors.Is(err, fs.ErrNotExist):
@@ -147,6 +147,6 @@ func (f Flags) Words() (words []string) {
 // Absolute returns the flags with absolute paths, for a program that starts in
 // another directory. The errors are those of [AbsolutePath], with the flag.
 func (f Flags) Absolute() (Flags, error) {
-	err := eachPath(reflect.ValueOf(&f).Elem(), "", AbsolutePath)
+	err := eachPath(reflect.ValueOf(&f).Elem(), AbsolutePath)
 	return f, err
 }

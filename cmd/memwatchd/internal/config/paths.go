@@ -9,28 +9,20 @@ import (
 )
 
 // eachPath replaces the paths of a configuration that are set by the results of f. The
-// paths are the strings with the tag path. An error begins with the key below the given one.
-func eachPath(v reflect.Value, key string, f func(path string) (string, error)) error {
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			tag, field := v.Type().Field(i).Tag, v.Field(i)
-			below := strings.TrimPrefix(key+"."+tag.Get("yaml"), ".")
-			if tag.Get("path") == "" {
-				if err := eachPath(field, below, f); err != nil {
-					return err
-				}
-			} else if field.String() != "" {
-				path, err := f(field.String())
-				if err != nil {
-					return fmt.Errorf("%s: %s: %w", below, field.String(), err)
-				}
-				field.SetString(path)
+// paths are the strings with the tag path. An error begins with the key.
+func eachPath(v reflect.Value, f func(path string) (string, error)) error {
+	for _, k := range KeysOf(v.Type()) {
+		field := v.FieldByIndex(k.index)
+		switch {
+		case k.Tag("path") != "" && field.String() != "":
+			path, err := f(field.String())
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", k.Name, field, err)
 			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if err := eachPath(v.Index(i), key, f); err != nil {
+			field.SetString(path)
+		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct:
+			err := checkEach(k.Name, field.Len(), func(i int) error { return eachPath(field.Index(i), f) })
+			if err != nil {
 				return err
 			}
 		}
