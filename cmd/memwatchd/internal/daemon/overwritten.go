@@ -112,11 +112,7 @@ func (o *overwritten) copyRemoved(path string, doc *memory.Document) {
 	if last := o.journal.List(time.Time{}, path, 1); len(last) > 0 && last[0].After == "" {
 		return // merged or removed by the daemon
 	}
-	only := map[string]bool{}
-	for i := range doc.Entries {
-		only[doc.Entries[i].Norm] = true
-	}
-	time.AfterFunc(overwriteDelay, func() { o.find(of, only) })
+	time.AfterFunc(overwriteDelay, func() { o.find(of, normsOf(doc)) })
 }
 
 // find records the entries that recent changes of a file wrote and that are missing now,
@@ -213,31 +209,29 @@ func similarity(a, b string) float64 {
 // present returns a file, the entries of the file and its copies, and the last line of the
 // frontmatter. It reports false if the file cannot be read.
 func (o *overwritten) present(path string) (file vault.File, norms map[string]bool, front int, ok bool) {
-	norms = map[string]bool{}
-	for i, p := range append([]string{path}, o.copies.list(path)...) {
-		read, err := o.files.Read(p)
-		if i == 0 {
-			if err != nil {
-				return file, nil, 0, false
-			}
-			file = read
-		}
-		d := o.layout.Parse(path, read.Data, memory.Meta{})
-		if i == 0 && d.Front.Present {
-			front = strings.Count(string(read.Data[:d.Front.Span.End]), "\n")
-		}
-		for i := range d.Entries {
-			norms[d.Entries[i].Norm] = true
+	file, err := o.files.Read(path)
+	if err != nil {
+		return file, nil, 0, false
+	}
+	doc := o.layout.Parse(path, file.Data, memory.Meta{})
+	norms = normsOf(doc)
+	for _, copied := range o.copies.list(path) {
+		if c, err := o.files.Read(copied); err == nil {
+			maps.Copy(norms, o.norms(path, c.Data))
 		}
 	}
-	return file, norms, front, true
+	return file, norms, strings.Count(string(file.Data[:doc.Front.Span.End]), "\n"), true
 }
 
 // norms returns the entries of a part of a file.
 func (o *overwritten) norms(path string, text []byte) map[string]bool {
-	norms, d := map[string]bool{}, o.layout.Parse(path, text, memory.Meta{})
-	for i := range d.Entries {
-		norms[d.Entries[i].Norm] = true
+	return normsOf(o.layout.Parse(path, text, memory.Meta{}))
+}
+
+func normsOf(doc *memory.Document) map[string]bool {
+	norms := map[string]bool{}
+	for i := range doc.Entries {
+		norms[doc.Entries[i].Norm] = true
 	}
 	return norms
 }
@@ -246,24 +240,21 @@ func (o *overwritten) norms(path string, text []byte) map[string]bool {
 func (o *overwritten) problems(add func(path, code, message string)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	missing := map[string][]lostEntry{}
+	missing := map[string]map[string]bool{} // the changes, by path
 	o.lost = slices.DeleteFunc(o.lost, func(e lostEntry) bool {
 		_, present, _, ok := o.present(e.path)
 		if r, err := o.journal.Get(e.id); !ok || present[e.norm] || err != nil || r.Forgotten {
 			return true
 		}
-		missing[e.path] = append(missing[e.path], e)
+		if missing[e.path] == nil {
+			missing[e.path] = map[string]bool{}
+		}
+		missing[e.path][e.id] = true
 		return false
 	})
-	for path, list := range missing {
-		var ids []string
-		for _, e := range list {
-			if !slices.Contains(ids, e.id) {
-				ids = append(ids, e.id)
-			}
-		}
-		slices.Sort(ids)
+	for path, ids := range missing {
 		add(path, "overwritten", fmt.Sprintf("another program removed text that memwatchd wrote with the changes %s; "+
-			"to write it again, run `memwatchd undo --again` with each of them", strings.Join(ids, ", ")))
+			"to write it again, run `memwatchd undo --again` with each of them",
+			strings.Join(slices.Sorted(maps.Keys(ids)), ", ")))
 	}
 }
