@@ -89,7 +89,7 @@ func writerOn(t *testing.T, v *Vault, dir string) *Writer {
 	t.Helper()
 	j, err := journal.Open(dir, 0)
 	must(t, err)
-	w := &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
+	w := &Writer{Vault: v, Journal: j, Logger: slog.New(slog.DiscardHandler),
 		settleDelay: time.Hour} // readTestTree settles
 	t.Cleanup(func() { w.settleLeftovers() }) // otherwise the directories of the replaced files stay open
 	return w

@@ -100,7 +100,7 @@ func (m *Merger) MergeAdditions(ctx context.Context, path string, urgent, union 
 	if !c.safe() {
 		return Written{}, memory.ErrWhole
 	}
-	if left := m.Writer.quietTime() - m.Writer.now().Sub(c.Copy.ModTime); left > 0 && !urgent {
+	if left := m.Writer.Quiet - m.Writer.now().Sub(c.Copy.ModTime); left > 0 && !urgent {
 		return Written{}, &WaitError{path, "the conflict copy has just changed", left}
 	}
 	return m.write(ctx, c, nil, Change{Urgent: urgent})

@@ -113,11 +113,11 @@ func (w *Writer) checkIdle(c *Change, external time.Time) error {
 		return err
 	}
 	// A time far in the future is that of another clock.
-	if left := w.quietTime() - w.now().Sub(external).Abs(); left > 0 && !c.Urgent {
+	if left := w.Quiet - w.now().Sub(external).Abs(); left > 0 && !c.Urgent {
 		return &WaitError{c.Path, "the file was changed a moment ago", left}
 	}
 	if sign := w.findEditor(c.Path); sign != "" {
-		return &WaitError{c.Path, sign, max(w.quietTime(), shortWait)}
+		return &WaitError{c.Path, sign, max(w.Quiet, shortWait)}
 	}
 	return nil
 }

@@ -21,15 +21,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Defaults of a [Writer].
-const (
-	// DefaultQuiet is longer than an agent takes between reading and editing a
-	// file, and longer than the autosave interval of editors.
-	DefaultQuiet = 10 * time.Second
-	// DefaultMaxChangesPerMinute is the number of changes of one file per minute that only two
-	// programs undoing each other's work would exceed.
-	DefaultMaxChangesPerMinute = 20
-)
+// DefaultMaxChangesPerMinute is the number of changes of one file per minute that only two
+// programs undoing each other's work would exceed.
+const DefaultMaxChangesPerMinute = 20
 
 const (
 	// maxAttempts bounds the attempts at a requested change while other programs save
@@ -71,7 +65,8 @@ type Writer struct {
 	// be called at any time.
 	Enabled func() bool
 	// Quiet is how long a file must be unchanged by other programs before an
-	// automatic change: [DefaultQuiet] if zero, no time if negative.
+	// automatic change. It should be longer than an agent takes between reading and
+	// editing a file, and longer than the autosave interval of editors.
 	Quiet time.Duration
 	// Settings lists the paths of writable files that are not memory.
 	Settings []string
@@ -355,8 +350,6 @@ func (w *Writer) now() time.Time {
 }
 
 func (w *Writer) logger() *slog.Logger { return cmp.Or(w.Logger, slog.Default()) }
-
-func (w *Writer) quietTime() time.Duration { return max(0, cmp.Or(w.Quiet, DefaultQuiet)) }
 
 func hashOf(data []byte) [32]byte { return sha256.Sum256(data) }
 

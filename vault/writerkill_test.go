@@ -34,7 +34,7 @@ func writeUntilKilled() {
 		panic(err)
 	}
 	w := &Writer{
-		Vault: &Vault{Dir: os.Getenv("VAULT_TEST_WRITER")}, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
+		Vault: &Vault{Dir: os.Getenv("VAULT_TEST_WRITER")}, Journal: j, Logger: slog.New(slog.DiscardHandler),
 		settleDelay: time.Millisecond,
 	}
 	if files, err := strconv.Atoi(os.Getenv("VAULT_TEST_FILES")); err == nil {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -34,7 +33,7 @@ func (d *daemon) openWriting() (err error) {
 	}
 	d.writer = &vault.Writer{
 		Vault: d.memory.Vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
-		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Tuning.Quiet, -1),
+		Settings: []string{memory.IdentitiesPath}, Quiet: c.Tuning.Quiet,
 		MaxChangesPerMinute: c.Tuning.MaxChanges,
 	}
 	d.maintenance, err = d.openMaintenance()
