@@ -20,7 +20,6 @@ Answer with JSON only: {"bullets": ["<a sentence>"]}.`
 // is a *[RefusedError].
 func (c *Client) ListAchievements(ctx context.Context, message string, check func(bullets []string) error) ([]string,
 	error) {
-	redactText(&message)
 	var answer struct {
 		Bullets []string `json:"bullets"`
 	}

@@ -49,11 +49,12 @@ type Client struct {
 // errInvalidAnswer reports an answer that does not have the required form.
 var errInvalidAnswer = errors.New("model response does not match the requested format")
 
-// requestAnswer sends a question and decodes the answer, a JSON object in the form that the
-// task describes. The question is a JSON value, which the task declares to be data. If
-// check rejects the answer, the result is the error of check.
+// requestAnswer sends a question without its credentials and decodes the answer, a JSON
+// object in the form that the task describes. The question is a JSON value, which the task
+// declares to be data. If check rejects the answer, the result is the error of check.
 func (c *Client) requestAnswer(ctx context.Context, task string, question, answer any, check func() error) (err error) {
 	defer func() { c.recordResult(err) }()
+	question, _ = secrets.RedactValue(question)
 	text, err := json.Marshal(question)
 	if err != nil {
 		return err
@@ -111,10 +112,6 @@ func extractObject(answer string) []byte {
 	}
 	return []byte(answer[from : to+1])
 }
-
-// redactText removes credentials from a text. Every text is redacted before it is
-// sent.
-func redactText(text *string) { *text, _ = secrets.Redact(*text) }
 
 // client keeps connections open for a minute, so that a question does not wait for
 // another handshake.

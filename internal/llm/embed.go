@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/outbound"
+	"github.com/memwatchd/memwatchd/internal/secrets"
 )
 
 // The limits of a request for vectors.
@@ -35,11 +36,8 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	request := struct {
 		Model string   `json:"model"`
 		Input []string `json:"input"`
-	}{c.Model, make([]string, len(texts))}
-	for i, text := range texts {
-		redactText(&text)
-		request.Input[i] = text
-	}
+	}{Model: c.Model}
+	request.Input, _ = secrets.RedactValue(texts)
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err

@@ -53,14 +53,11 @@ func (c *Client) ProposeMerge(ctx context.Context, existing, draft []memory.Merg
 	}
 	for _, m := range existing {
 		s := of(m.Section)
-		s.File = append(s.File, redactedItem(m))
+		s.File = append(s.File, modelItemOf(m))
 	}
 	for _, m := range draft {
 		s := of(m.Section)
-		s.Draft = append(s.Draft, redactedItem(m))
-	}
-	for _, s := range sections {
-		redactText(&s.Section)
+		s.Draft = append(s.Draft, modelItemOf(m))
 	}
 	var answer struct {
 		Same *[]memory.ItemPair `json:"same"`
@@ -80,11 +77,8 @@ func (c *Client) ProposeMerge(ctx context.Context, existing, draft []memory.Merg
 	return &proposal, nil
 }
 
-// redactedItem returns an item in the form sent to the model, without credentials.
-func redactedItem(m memory.Mergeable) modelItem {
+func modelItemOf(m memory.Mergeable) modelItem {
 	i := modelItem{ID: m.ID, Title: m.Title, Text: m.Text}
-	redactText(&i.Title)
-	redactText(&i.Text)
 	if m.Task {
 		done := m.State == memory.Done
 		i.Done = &done

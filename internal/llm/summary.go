@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 )
 
@@ -20,14 +19,10 @@ Answer with JSON only: {"summary": "<the sentences>"}.`
 // otherwise unchanged. If check rejects the summary, the error is a
 // *[RefusedError].
 func (c *Client) Summarize(ctx context.Context, notes []string, check func(summary string) error) (string, error) {
-	sent := slices.Clone(notes)
-	for i := range sent {
-		redactText(&sent[i])
-	}
 	var answer struct {
 		Summary string `json:"summary"`
 	}
-	err := c.requestAnswer(ctx, summaryTask, map[string]any{"notes": sent}, &answer, func() error {
+	err := c.requestAnswer(ctx, summaryTask, map[string]any{"notes": notes}, &answer, func() error {
 		answer.Summary = strings.TrimSpace(answer.Summary)
 		if answer.Summary == "" {
 			return errors.New("model response is empty")
