@@ -197,20 +197,15 @@ func compareBoxes(now, before *File) (was []State) {
 	if before == nil {
 		before = &File{}
 	}
-	type key struct {
-		id, owner   string
-		text, under Digest
-		section     Section
-	}
-	keys := []func(*Box) (key, bool){
-		func(b *Box) (key, bool) { return key{b.ID, b.Owner, b.Text, b.Under, b.Section}, true },
-		func(b *Box) (key, bool) { return key{id: b.ID}, b.ID != "" },
-		func(b *Box) (key, bool) { return key{text: b.Text, under: b.Under, section: b.Section}, true },
-		func(b *Box) (key, bool) { return key{text: b.Text}, true },
+	keys := []func(*Box) (BoxKey, bool){
+		func(b *Box) (BoxKey, bool) { return b.BoxKey, true },
+		func(b *Box) (BoxKey, bool) { return BoxKey{ID: b.ID}, b.ID != "" },
+		func(b *Box) (BoxKey, bool) { return BoxKey{Text: b.Text, Under: b.Under, Section: b.Section}, true },
+		func(b *Box) (BoxKey, bool) { return BoxKey{Text: b.Text}, true },
 	}
 	was, used := slices.Repeat([]State{unseen}, len(now.Boxes)), make([]bool, len(before.Boxes))
 	for _, keyOf := range keys {
-		old := map[key][]int{}
+		old := map[BoxKey][]int{}
 		for i := range before.Boxes {
 			if k, ok := keyOf(&before.Boxes[i]); ok && !used[i] {
 				old[k] = append(old[k], i)

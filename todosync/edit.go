@@ -35,13 +35,13 @@ func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed fun
 		b := &f.Boxes[i]
 		given, matching, here := 0, 0, false
 		for _, c := range boxes {
-			if c.sameBox(b) {
+			if c.BoxKey == b.BoxKey {
 				given++
 				here = here || c.Entry == b.Entry && c.Task == b.Task
 			}
 		}
 		for j := range f.Boxes {
-			if f.Boxes[j].sameBox(b) {
+			if f.Boxes[j].BoxKey == b.BoxKey {
 				matching++
 			}
 		}
@@ -51,12 +51,6 @@ func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed fun
 	}
 	// In files of other kinds, a field of that name may have another meaning.
 	return applyRevision(revision, Concerns(doc.Place.Kind), parse)
-}
-
-// sameBox reports whether two boxes are the same, regardless of their state.
-func (b *Box) sameBox(other *Box) bool {
-	return b.ID == other.ID && b.Text == other.Text && b.Under == other.Under && b.Section == other.Section &&
-		b.Owner == other.Owner
 }
 
 // applyRevision applies a revision and, if counters is set, updates the counters. It

@@ -8,13 +8,13 @@ import "slices"
 // keep the order of the copies.
 func (r *Rules) Group(copies []Copy) [][]int {
 	type box struct {
-		path, id, owner string
-		text, under     Digest
-		section         Section
+		path string
+		BoxKey
 	}
 	keys := func(c *Copy) (text, id box) {
-		return box{path: c.Path, owner: c.Owner, text: c.Text, under: c.Under, section: c.Section},
-			box{path: c.Path, id: c.ID}
+		text, id = box{c.Path, c.BoxKey}, box{c.Path, BoxKey{ID: c.ID}}
+		text.ID = ""
+		return text, id
 	}
 	equal := map[box]int{}
 	for i := range copies {

@@ -141,7 +141,7 @@ func (w *world) checkWritten(was map[string][]byte) {
 		for i := range fa.Boxes {
 			x, y := fa.Boxes[i], fb.Boxes[i]
 			switch {
-			case !x.sameBox(&y) || x.State.isDone() && !y.State.isDone():
+			case x.BoxKey != y.BoxKey || x.State.isDone() && !y.State.isDone():
 				w.t.Fatalf("%s: task %d became another:\n%s\n%s", path, i, before, after)
 			case !x.State.isDone() && y.State.isDone():
 				c := fa.Copy(i)
@@ -231,7 +231,7 @@ func FuzzLaws(f *testing.F) {
 				w.save(source, []byte("## Tasks\n- [x] Call Bob\n- [x] Pay\n- [x] x <!-- id=k1 -->\n- [x] y <!-- id=k2 -->\n## Follow Ups\n- [x] Call Bob\n- [x] Pay\n"))
 				w.runDaemon([]string{source})
 			}
-			if f := w.readFile(path); !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.sameBox(&c.Box) && b.State == Open }) {
+			if f := w.readFile(path); !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.BoxKey == c.BoxKey && b.State == Open }) {
 				t.Fatalf("%s was unticked by hand and ticked again:\n%s", path, w.files[path])
 			}
 		}
@@ -250,11 +250,11 @@ func (w *world) untickBox(c *Copy) bool {
 	found := 0
 	for i, b := range fileOf(doc).Boxes {
 		t := doc.Entries[b.Entry].Tasks[b.Task]
-		if !b.sameBox(&c.Box) {
+		if b.BoxKey != c.BoxKey {
 			continue
 		}
 		found++
-		if i >= len(f.Boxes) || !f.Boxes[i].sameBox(&b) || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
+		if i >= len(f.Boxes) || f.Boxes[i].BoxKey != b.BoxKey || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
 			return false
 		}
 		text = bytes.Clone(text)

@@ -148,7 +148,7 @@ func (r *Rules) mayTick(done, box *Copy) bool {
 // hasDone reports whether a box is still done in the file.
 func (f *File) hasDone(d *Copy) bool {
 	return slices.ContainsFunc(f.Boxes, func(b Box) bool {
-		return b.State == Done && b.sameBox(&d.Box)
+		return b.State == Done && b.BoxKey == d.BoxKey
 	})
 }
 

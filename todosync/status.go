@@ -54,10 +54,15 @@ func (s *Syncer) Status() *api.TodosyncStatus {
 
 // countBoxes returns the number of target boxes of requests.
 func countBoxes(list []TickRequest) int {
-	boxes := map[TickRequest]bool{}
+	type target struct {
+		BoxKey
+		path string
+	}
+	boxes := map[target]bool{}
 	for _, w := range list {
-		d := &w.Done.Box
-		boxes[TickRequest{Copy{Box: Box{ID: d.ID, Text: d.Text, Under: d.Under, Section: d.Section}}, w.Path}] = true
+		t := target{w.Done.BoxKey, w.Path}
+		t.Owner = ""
+		boxes[t] = true
 	}
 	return len(boxes)
 }
@@ -71,5 +76,5 @@ func (s *Syncer) ByHand(c *Copy) bool {
 		return true
 	}
 	f := s.catalogue.files[c.Path]
-	return f == nil || !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State == Ticked && b.sameBox(&c.Box) })
+	return f == nil || !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State == Ticked && b.BoxKey == c.BoxKey })
 }

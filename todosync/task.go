@@ -48,16 +48,21 @@ const (
 
 func (s State) isDone() bool { return s == Done || s == Ticked }
 
+// A BoxKey identifies a box in versions of a file, regardless of its state.
+type BoxKey struct {
+	ID      string  `json:"id,omitempty"`
+	Text    Digest  `json:"text,omitempty"`  // normalised
+	Under   Digest  `json:"under,omitempty"` // the enclosing list item
+	Section Section `json:"section,omitempty"`
+	Owner   string  `json:"owner,omitempty"` // owner key of a [memory.Partition]
+}
+
 // A Box is a task in a file, in the form used for comparison.
 type Box struct {
-	ID       string  `json:"id,omitempty"`
-	Text     Digest  `json:"text,omitempty"`  // normalised
-	Under    Digest  `json:"under,omitempty"` // the enclosing list item
-	Section  Section `json:"section,omitempty"`
-	Owner    string  `json:"owner,omitempty"` // owner key of a [memory.Partition]
-	Private  bool    `json:"private,omitempty"`
-	NoCopies bool    `json:"apart,omitempty"` // has no copies: it recurs, or masking hides its differences from others
-	State    State   `json:"state,omitempty"`
+	BoxKey
+	Private  bool  `json:"private,omitempty"`
+	NoCopies bool  `json:"apart,omitempty"` // has no copies: it recurs, or masking hides its differences from others
+	State    State `json:"state,omitempty"`
 
 	// Author is set if the task was written in public or by another subject
 	// than the owner.
@@ -108,8 +113,8 @@ func BoxesOf(doc *memory.Document) *File {
 		for j := range e.Tasks {
 			t := &e.Tasks[j]
 			b := Box{
-				ID: strings.Clone(t.ID), Text: digestText(t.Norm), Under: digestText(t.Under),
-				Owner:    strings.Clone(e.Partition.Owner),
+				BoxKey: BoxKey{ID: strings.Clone(t.ID), Text: digestText(t.Norm), Under: digestText(t.Under),
+					Owner: strings.Clone(e.Partition.Owner)},
 				Private:  e.Partition.Visibility == memory.PrivateOnly,
 				NoCopies: t.Recurs || e.Masked && t.ID == "", Entry: i, Task: j,
 			}
