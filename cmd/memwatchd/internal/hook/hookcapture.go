@@ -103,42 +103,34 @@ func (h *hook) deliverSpool(ctx context.Context) error {
 	return err
 }
 
-// send sends a request. Every error means that the request can be sent again.
-func (h *hook) send(ctx context.Context, r spooled) error {
-	if r.Draft == nil {
-		return h.sendCapture(ctx, r.CaptureRequest)
+// send sends a request. If the daemon rejects a capture, send sends each bullet separately,
+// because the others may be valid, and skips those that the daemon rejects. Every error means
+// that the request can be sent again.
+func (h *hook) send(ctx context.Context, r spooled) (err error) {
+	if r.Draft != nil {
+		draft := *r.Draft
+		if draft.Day == h.today() {
+			draft.Day = "" // the daemon chooses the day, as for captures
+		}
+		_, err = client.Call(ctx, h.client, draft)
+	} else {
+		var a *api.CaptureAnswer
+		a, err = client.Call(ctx, h.client, r.CaptureRequest)
+		if err == nil && a.Note != "" {
+			h.logDebug(errors.New(a.Note))
+		}
 	}
-	draft := *r.Draft
-	if draft.Day == h.today() {
-		draft.Day = "" // the daemon chooses the day, as for captures
-	}
-	_, err := client.Call(ctx, h.client, draft)
-	if canSucceed(err) {
-		return err
-	}
-	h.logDebug(err)
-	return nil
-}
-
-// sendCapture sends a capture. If the daemon rejects it, sendCapture sends each
-// bullet separately, because the others may be valid, and skips those that the
-// daemon rejects. Every error means that the capture can be sent again.
-func (h *hook) sendCapture(ctx context.Context, r api.CaptureRequest) error {
-	a, err := client.Call(ctx, h.client, r)
 	switch {
 	case canSucceed(err):
 		return err
-	case err == nil && a.Note != "":
-		h.logDebug(errors.New(a.Note))
 	case isRejected(err) && len(r.Bullets) > 1:
 		for _, one := range r.Bullets {
-			single := r
-			single.Bullets = []string{one}
-			if err := h.sendCapture(ctx, single); err != nil {
+			r.Bullets = []string{one}
+			if err := h.send(ctx, r); err != nil {
 				return err
 			}
 		}
-	case err != nil:
+	default:
 		h.logDebug(err)
 	}
 	return nil
