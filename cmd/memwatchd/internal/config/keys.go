@@ -225,29 +225,29 @@ var aliases = map[string]string{
 // readEnv sets the keys from the environment. An invalid value of an alias has no
 // effect, because the variable is meant for another program.
 func (c *Config) readEnv(environ []string) error {
-	names := make([]string, len(Keys))
+	keys, names := maps.Clone(aliases), make([]string, len(Keys))
 	for i, k := range Keys {
-		names[i] = k.Env()
+		names[i], keys[k.Env()] = k.Env(), k.Name
+	}
+	for key := range strings.FieldsSeq(removedKeys) {
+		keys[envName(key)] = key
 	}
 	var used []string                                                             // aliases
 	for _, pair := range slices.Backward(slices.Sorted(slices.Values(environ))) { // aliases first
 		name, value, _ := strings.Cut(pair, "=")
-		key, alias := aliases[name]
-		if !alias && !strings.HasPrefix(name, EnvPrefix) {
+		key := keys[name]
+		i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == key })
+		switch {
+		case key == "" && !strings.HasPrefix(name, EnvPrefix):
 			continue
-		}
-		i := slices.Index(names, api.TextIf(alias, envName(key))+api.TextIf(!alias, name))
-		if i < 0 && slices.ContainsFunc(append(strings.Fields(removedKeys), slices.Collect(maps.Keys(replacedKeys))...),
-			func(key string) bool {
-				return envName(key) == name && c.ignoreRemoved(key, &yaml.Node{Value: value})
-			}) {
-			continue
-		}
-		if i < 0 {
+		case key == "":
 			return fmt.Errorf("environment: unknown variable %s%s", name, SuggestName(name, names))
+		case i < 0:
+			c.ignoreRemoved(key, &yaml.Node{Value: value})
+			continue
 		}
 		err := c.setText(reflect.ValueOf(c).Elem(), Keys[i], value)
-		switch {
+		switch alias := name != names[i]; {
 		case alias && err != nil:
 			used = append(used, fmt.Sprintf("%s (%s) has no effect: %v", name, names[i], err))
 		case alias:

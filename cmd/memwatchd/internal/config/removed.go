@@ -35,15 +35,16 @@ var defaultTuning = Tuning{
 	EmbedQuery: 150 * time.Millisecond,
 }
 
-// removedKeys are the keys of earlier versions without a replacement. A file or a variable
-// that sets one of them still loads, with a warning.
+// removedKeys are the keys of earlier versions. A file or a variable that sets one of them
+// still loads, with a warning.
 const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile watch.verify watch.poll write.quiet write.fuse " +
 	"context.untrusted conflicts.auto compress.cutoff compactor.max_loss llm.timeout log.format " +
 	"embed.dimensions embed.timeout embed.daily_chars embed.query_timeout embed.batch share.spool share.spool_max " +
 	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
-	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain "
+	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain ipc.rate " +
+	"write.max_size visibility.identity todosync.days share.host hooks.transcripts "
 
-// replacedKeys maps further keys of earlier versions to what replaces them.
+// replacedKeys maps some of these keys to their replacements.
 var replacedKeys = map[string]string{
 	"write.max_size":      "set watch.max_file_size",
 	"visibility.identity": "set visibility in the frontmatter of SOUL.md and USER.md",
@@ -64,9 +65,8 @@ var OnRemoved func(c *Config, key, value string)
 // ignoreRemoved reports whether a key, or each key of a section, was removed, and adds a
 // warning about it.
 func (c *Config) ignoreRemoved(key string, n *yaml.Node) bool {
-	instead, replaced := replacedKeys[key]
 	switch {
-	case !replaced && !strings.Contains(removedKeys, " "+key+" "):
+	case !strings.Contains(removedKeys, " "+key+" "):
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if !c.ignoreRemoved(key+"."+n.Content[i].Value, n.Content[i+1]) {
 				return false
@@ -76,7 +76,7 @@ func (c *Config) ignoreRemoved(key string, n *yaml.Node) bool {
 	case OnRemoved != nil:
 		OnRemoved(c, key, n.Value)
 	default:
-		c.warn(key + " has no effect: " + cmp.Or(instead, "its default suits every memory"))
+		c.warn(key + " has no effect: " + cmp.Or(replacedKeys[key], "its default suits every memory"))
 	}
 	return true
 }
