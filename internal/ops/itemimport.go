@@ -90,19 +90,27 @@ func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 		if files[at] == nil {
 			order = append(order, at)
 		}
+		same := slices.IndexFunc(files[at], func(l *itemLine) bool { return l.item.Key == line.item.Key })
+		switch {
+		case same < 0:
+		case line.item.Updated.Before(files[at][same].item.Updated):
+			answer.Older++
+			continue
+		default: // of two equally new lines the later one counts
+			answer.Older++
+			files[at] = slices.Delete(files[at], same, same+1)
+		}
 		files[at] = append(files[at], line)
 	}
 	group := ""
 	for _, at := range order {
-		lines := newestLines(files[at])
-		answer.Older += len(files[at]) - len(lines)
-		id, err := m.importFile(ctx, c, at.subject, at.namespace, group, lines, answer)
+		id, err := m.importFile(ctx, c, at.subject, at.namespace, group, files[at], answer)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		group = cmp.Or(group, id)
 		if err != nil {
-			for _, line := range lines {
+			for _, line := range files[at] {
 				reject(line.number, err)
 			}
 		}
@@ -168,23 +176,6 @@ func decodeLine(line string, v any) error {
 		return api.Errorf(api.Invalid, "text after the JSON object")
 	}
 	return nil
-}
-
-// newestLines returns the newest line of each key, in order. Of two equally new
-// lines the later one counts.
-func newestLines(lines []*itemLine) (list []*itemLine) {
-	newest := map[string]*itemLine{}
-	for _, line := range lines {
-		if old := newest[line.item.Key]; old == nil || !line.item.Updated.Before(old.item.Updated) {
-			newest[line.item.Key] = line
-		}
-	}
-	for _, line := range lines {
-		if newest[line.item.Key] == line {
-			list = append(list, line)
-		}
-	}
-	return list
 }
 
 // importFile stores items of one subject and namespace, counts them in the
