@@ -336,15 +336,15 @@ func digestLine(text []byte) []byte {
 	return []byte(importDigestKey + ": " + hex.EncodeToString(sum[:8]) + "\n")
 }
 
-// An ImportState is the state of the file of an imported record.
-type ImportState int
+// An ImportState is the state of the file of an imported record, in the words of answers.
+type ImportState string
 
 // States of files.
 const (
-	ImportOther  ImportState = iota // not a file of the record
-	ImportSame                      // contains the record
-	ImportOlder                     // contains another version of the record
-	ImportEdited                    // was edited since its import
+	ImportOther  ImportState = ""          // not a file of the record
+	ImportSame   ImportState = "unchanged" // contains the record
+	ImportOlder  ImportState = "rewritten" // contains another version, which the record replaces
+	ImportEdited ImportState = "edited"    // was edited since its import
 )
 
 // StateIn compares the record with a file that may contain it. File is the

@@ -122,7 +122,7 @@ func TestImportedState(t *testing.T) {
 		"empty":      {r, nil, ImportOther},
 	} {
 		if got := c.r.StateIn(l, c.source, fileOf(l, c.r)); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

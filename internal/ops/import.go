@@ -18,24 +18,17 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// States of imported records in answers.
+// States of records, beside those of their files.
 const (
-	importCreated   = "created"
-	importRewritten = "rewritten"
-	importUnchanged = "unchanged"
-	importEdited    = "edited"
-	importOlder     = "older"
-	importFailed    = "failed"
+	importCreated memory.ImportState = "created"
+	importOlder   memory.ImportState = "older"
+	importFailed  memory.ImportState = "failed"
 )
-
-// importStates are the states of records by those of their files.
-var importStates = map[memory.ImportState]string{
-	memory.ImportSame: importUnchanged, memory.ImportOlder: importRewritten, memory.ImportEdited: importEdited,
-}
 
 // A recordImport is the import of one record.
 type recordImport struct {
 	*memory.Imported
+	state   memory.ImportState
 	result  api.ImportedRecord
 	dryRun  bool
 	data    []byte         // content of the file
@@ -44,7 +37,7 @@ type recordImport struct {
 }
 
 func (p *recordImport) fail(err error) {
-	p.result.State, p.result.Reason = importFailed, asError(err).Error()
+	p.state, p.result.Reason = importFailed, asError(err).Error()
 }
 
 // importRecords writes records of another program to private files of the owner.
@@ -78,7 +71,7 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		case seen[p.Suffix()]:
 			err = api.Errorf(api.Invalid, "another record of the request has the same id")
 		case r.Since != "" && p.Changed().Before(since):
-			seen[p.Suffix()], p.result.State = true, importOlder
+			seen[p.Suffix()], p.state = true, importOlder
 		default:
 			seen[p.Suffix()] = true
 			err = m.planImport(ctx, c, p, known)
@@ -99,8 +92,9 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		return nil, ctx.Err()
 	}
 	for _, p := range list {
+		p.result.State = string(p.state)
 		next := api.ImportAnswer{Records: []api.ImportedRecord{p.result}}
-		if p.result.State == importCreated || p.result.State == importRewritten {
+		if p.state == importCreated || p.state == memory.ImportOlder {
 			next.Changes = p.changes
 		}
 		answer.Add(&next)
@@ -193,23 +187,25 @@ func (m adminOps) planImport(ctx context.Context, c Call, p *recordImport, known
 	default:
 		p.data, p.changes = p.File(m.Layout)
 	}
-	for _, known := range paths {
-		file, err := m.Writer.Vault.Read(known)
-		if err != nil || result.State != "" {
+	stem := strings.TrimSuffix(p.Path(m.Location, true), p.Suffix())
+	if p.Origin == "" {
+		paths = slices.Concat(paths, known[stem])
+	}
+	for _, at := range paths {
+		if p.state != memory.ImportOther {
+			break
+		}
+		file, err := m.Writer.Vault.Read(at)
+		if err != nil {
 			continue
 		}
-		if state := p.StateIn(m.Layout, file.Data, p.data); state != memory.ImportOther {
-			result.Path, result.State = known, importStates[state]
+		p.state = p.StateIn(m.Layout, file.Data, p.data)
+		if p.state == memory.ImportOther && p.Origin == "" && memory.SameImport(file.Data, p.data) {
+			p.state = memory.ImportSame
 		}
+		result.Path = api.TextIf(p.state != memory.ImportOther, at)
 	}
-	stem := strings.TrimSuffix(p.Path(m.Location, true), p.Suffix())
-	for _, known := range known[stem] {
-		file, err := m.Writer.Vault.Read(known)
-		if err == nil && result.State == "" && p.Origin == "" && memory.SameImport(file.Data, p.data) {
-			result.Path, result.State = known, importUnchanged
-		}
-	}
-	if result.State == importUnchanged || result.State == importEdited {
+	if p.state == memory.ImportSame || p.state == memory.ImportEdited {
 		return nil
 	}
 	if result.Path == "" {
@@ -233,15 +229,14 @@ func (m adminOps) planImport(ctx context.Context, c Call, p *recordImport, known
 	}
 	p.write = &vault.Change{Path: result.Path, Cause: "import", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			result.State = importCreated
+			p.state = importCreated
 			if old != nil {
-				state := p.StateIn(m.Layout, old.Data, p.data)
-				if state == memory.ImportOther {
+				p.state = p.StateIn(m.Layout, old.Data, p.data)
+				if p.state == memory.ImportOther {
 					return nil, api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
 				}
-				result.State = importStates[state]
 			}
-			if p.dryRun || result.State != importCreated && result.State != importRewritten {
+			if p.dryRun || p.state != importCreated && p.state != memory.ImportOlder {
 				return nil, nil
 			}
 			return p.data, nil
@@ -371,7 +366,10 @@ func (m adminOps) placeEntries(ctx context.Context, c Call, p *recordImport) err
 		byID := state == memory.ImportEdited && place.Kind != memory.Items
 		rest := m.missingParts(p, m.Parse(file), byID)
 		if len(rest) == 0 {
-			p.result.Path, p.result.State = place.Path, cmp.Or(api.TextIf(byID, importEdited), importUnchanged)
+			p.result.Path, p.state = place.Path, memory.ImportSame
+			if byID {
+				p.state = memory.ImportEdited
+			}
 			return nil
 		}
 		p.Parts = rest
@@ -422,7 +420,7 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 		return err
 	}
 	result := &p.result
-	result.Path, result.State = dir+"/"+p.Summary+".md", importUnchanged
+	result.Path, p.state = dir+"/"+p.Summary+".md", memory.ImportSame
 	s, err := m.summaryOf(c, p)
 	if err != nil {
 		return err
@@ -435,14 +433,14 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 		writeTarget: writeTarget{path: result.Path, initial: memory.NewItems(c.Scope.Subject)},
 		cause:       "import", dryRun: p.dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
-			result.State = importUnchanged
+			p.state = memory.ImportSame
 			edits := handEdits{m: m.readOps, path: result.Path}
 			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, p.Origin)} {
 				next := s
 				next.Title = title
 				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return isSummary(&e, &next) })
 				if at < 0 {
-					result.State = importCreated
+					p.state = importCreated
 					r.Append(section, next.String())
 					return nil
 				}
@@ -454,10 +452,10 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 					p.changes[changeTitle] = 1
 					continue
 				case edits.timeOf(e).Before(p.Changed()):
-					result.State = importRewritten
+					p.state = memory.ImportOlder
 					r.Replace(at, next.String())
 				case !same: // else only its evidence has moved
-					result.State = importEdited
+					p.state = memory.ImportEdited
 				}
 				return nil
 			}
