@@ -54,7 +54,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}
 	messages, filtered := io.Pipe()
-	l := &lineFilter{out: out}
+	l := newLineFilter(out)
 	stopped := make(chan struct{})
 	defer close(stopped)
 	go func() { // ends with the input: a blocked read cannot be canceled
@@ -112,7 +112,7 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 	return nil, api.Errorf(api.Unavailable, "%v", err)
 }
 
-func (b *Bridge) recordPanic(_ context.Context, v any, stack []byte) {
+func (b *Bridge) recordPanic(v any, stack []byte) {
 	if b.Stack != nil {
 		fmt.Fprintf(b.Stack, "panic: %v\n%s", v, stack)
 	}

@@ -52,7 +52,7 @@ func (h *Handler) startServer() {
 	permitted := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
 	s := &server{version: h.Version, execute: h.executeRequest, permitted: permitted, initialState: permitted,
 		toolSet: func(ctx context.Context) ToolSet { return exchangeOf(ctx).toolSet },
-		onPanic: func(_ context.Context, v any, stack []byte) { h.Panicked(v, stack) }}
+		onPanic: h.Panicked}
 	s.buildServer()
 	h.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.Server },
 		&mcp.StreamableHTTPOptions{

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -23,10 +24,14 @@ const maxLine = 15 << 20
 // and the protocol library. The library ends the session at a malformed line; a
 // lineFilter answers it with an error instead.
 type lineFilter struct {
-	mu      sync.Mutex
-	out     io.Writer
-	pending int           // expected answers
-	idle    chan struct{} // closed when no answer is pending; nil without a waiter
+	mu       sync.Mutex // held while out is written
+	out      io.Writer
+	pending  atomic.Int64  // expected answers
+	answered chan struct{} // receives after an answer
+}
+
+func newLineFilter(out io.Writer) *lineFilter {
+	return &lineFilter{out: out, answered: make(chan struct{}, 1)}
 }
 
 // filterLines passes valid lines on to the library and answers the others,
@@ -43,7 +48,9 @@ func (l *lineFilter) filterLines(in io.Reader, to io.Writer) error {
 					return err
 				}
 			} else {
-				l.addPending(answers)
+				if answers {
+					l.pending.Add(1)
+				}
 				if _, err := to.Write(append(line, '\n')); err != nil {
 					return err
 				}
@@ -95,17 +102,9 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 // id of the message is unknown.
 func (l *lineFilter) answerInvalid(problem *jsonrpc.Error) error {
 	answer, _ := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem}) // it has texts only
-	l.addPending(true)
+	l.pending.Add(1)
 	_, err := l.Write(answer)
 	return err
-}
-
-func (l *lineFilter) addPending(answer bool) {
-	if answer {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.pending++
-	}
 }
 
 // Write implements [io.Writer]. Each call must contain one message.
@@ -118,10 +117,10 @@ func (l *lineFilter) Write(p []byte) (int, error) {
 	if notice {
 		return n, err // not an answer
 	}
-	l.pending--
-	if l.pending == 0 && l.idle != nil {
-		close(l.idle)
-		l.idle = nil
+	l.pending.Add(-1)
+	select {
+	case l.answered <- struct{}{}:
+	default:
 	}
 	return n, err
 }
@@ -129,18 +128,14 @@ func (l *lineFilter) Write(p []byte) (int, error) {
 // waitAnswered waits until no answer is pending, stopped is closed, or limit
 // has passed.
 func (l *lineFilter) waitAnswered(limit time.Duration, stopped <-chan struct{}) {
-	l.mu.Lock()
-	if l.pending <= 0 {
-		l.mu.Unlock()
-		return
-	}
-	idle := make(chan struct{})
-	l.idle = idle
-	l.mu.Unlock()
-	select {
-	case <-idle:
-	case <-stopped:
-	case <-time.After(limit):
+	for end := time.After(limit); l.pending.Load() > 0; {
+		select {
+		case <-l.answered:
+		case <-stopped:
+			return
+		case <-end:
+			return
+		}
 	}
 }
 

@@ -29,10 +29,9 @@ type server struct {
 	// permitted returns the operations permitted to the caller in the context, or
 	// false if they are unknown.
 	permitted func(context.Context) (*api.OperationsAnswer, bool)
-	// initialState replaces may for the first response, which must not wait.
+	// initialState replaces permitted for the first response, which must not wait.
 	initialState func(context.Context) (*api.OperationsAnswer, bool)
-	// onPanic is called for a panic.
-	onPanic func(ctx context.Context, v any, stack []byte)
+	onPanic      func(v any, stack []byte) // called for a panic
 }
 
 // buildServer creates the server from the fields.
@@ -93,7 +92,7 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				s.onPanic(ctx, v, debug.Stack())
+				s.onPanic(v, debug.Stack())
 				e := api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon")
 				result, err = nil, rpcError(e)
 				if method == "tools/call" {

@@ -173,18 +173,18 @@ func hasArgument(s *jsonschema.Schema, name string) bool {
 // TestPendingAnswers checks that notifications and requests to the agent do not
 // count as answers.
 func TestPendingAnswers(t *testing.T) {
-	l := &lineFilter{out: io.Discard}
-	l.addPending(true)
+	l := newLineFilter(io.Discard)
+	l.pending.Add(1)
 	for _, c := range []struct {
 		message string
-		want    int
+		want    int64
 	}{
 		{`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"memory://a.md"}}`, 1},
 		{`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`, 1},
 		{`{"jsonrpc":"2.0","id":1,"result":{"method":"x"}}`, 0},
 	} {
-		if _, err := l.Write([]byte(c.message)); err != nil || l.pending != c.want {
-			t.Errorf("after %s, %d answers are pending, not %d: %v", c.message, l.pending, c.want, err)
+		if _, err := l.Write([]byte(c.message)); err != nil || l.pending.Load() != c.want {
+			t.Errorf("after %s, %d answers are pending, not %d: %v", c.message, l.pending.Load(), c.want, err)
 		}
 	}
 }
