@@ -172,6 +172,9 @@ func TestNotSynced(t *testing.T) {
 		},
 		"the root is away": func() func() {
 			testkit.Must(t, os.Rename(g.root, g.root+".away"))
+			if _, body := g.sendRequest(t, c, "rebuild", ownerInPrivate); errorCode(t, body) != api.Unavailable {
+				t.Errorf("rebuild answers %s", body)
+			}
 			return func() { testkit.Must(t, os.Rename(g.root+".away", g.root)) }
 		},
 	} {

@@ -282,7 +282,7 @@ func (d *daemon) Rebuild(ctx context.Context) (err error) {
 	}
 	defer d.rebuilding.Unlock()
 	if _, err = d.memory.Root(); err != nil {
-		return err
+		return api.Errorf(api.Unavailable, "%v", err)
 	}
 	paths := d.listPaths()
 	total := int64(len(paths))
