@@ -32,15 +32,8 @@ type Compress struct {
 	Plain      bool          // archive without summaries
 }
 
-// A CompressPlan lists the sessions and daily notes to summarize and archive,
-// ordered by day and path, and the equally old files that stay.
-type CompressPlan struct {
-	Files []Compressed
-	Stay  []api.DayStay
-}
-
-// Compressed is an [api.Compressed] with the text to write.
-type Compressed struct {
+// A compressedFile is a file of a plan with the text to write.
+type compressedFile struct {
 	api.Compressed
 
 	source  []byte // of the file
@@ -55,9 +48,9 @@ type summaryLine struct {
 }
 
 // Plan returns the plan for files older than cutoff, or than the configured
-// cutoff if it is zero. If there is a summarizer, Plan requests the missing
-// summaries from it. The only error is the context's. A file with an open task
-// stays.
+// cutoff if it is zero, ordered by day and path. If there is a summarizer, Plan
+// requests the missing summaries from it. The only error is the context's. A file
+// with an open task stays.
 //
 // A summary contains at most three sentences of the entries of one file that
 // share a #project: tag, or have none, and have the same readers and the same
@@ -69,7 +62,14 @@ type summaryLine struct {
 // conversation with a contact to a file of that contact, and others to the
 // subject's profile.md. The subject is the one named by the file; else the
 // author, if the entries are readable by every subject; else the owner.
-func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
+func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (api.CompressPlan, error) {
+	_, plan, err := c.planFiles(ctx, cutoff)
+	return plan, err
+}
+
+// planFiles returns the plan, and its files with the text to write.
+func (c *Compress) planFiles(ctx context.Context, cutoff time.Duration) (files []compressedFile, plan api.CompressPlan,
+	err error) {
 	cutoff = cmp.Or(cutoff, c.Cutoff, defaultCutoff)
 	last := c.day(cutoff)
 	var places []memory.Place
@@ -83,26 +83,26 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 	slices.SortFunc(places, func(a, b memory.Place) int {
 		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Path, b.Path))
 	})
-	plan := CompressPlan{Files: []Compressed{}, Stay: []api.DayStay{}}
+	plan = api.CompressPlan{Files: []api.Compressed{}, Stay: []api.DayStay{}}
 	p := &compressPlanner{Compress: c, ctx: ctx, taken: map[string]bool{}, contested: map[string]bool{}}
 	for _, place := range places {
 		doc, err := c.Files.Load(place.Path)
 		if err != nil || place.Day == last && !endsBefore(doc, c.Now().Add(-cutoff), c.Location) {
 			continue // deleted since the listing, or too new
 		}
-		f := Compressed{Compressed: api.Compressed{Day: place.Day, From: place.Path}, source: doc.Source}
+		f := compressedFile{Compressed: api.Compressed{Day: place.Day, From: place.Path}, source: doc.Source}
 		err = p.planFile(doc, &f)
 		if ctx.Err() != nil {
-			return plan, ctx.Err()
+			return files, plan, ctx.Err()
 		}
 		if err != nil {
 			plan.Stay = append(plan.Stay, api.DayStay{Day: place.Day, Path: place.Path, Reason: err.Error()})
 			continue
 		}
 		p.taken[f.To] = true
-		plan.Files = append(plan.Files, f)
+		files, plan.Files = append(files, f), append(plan.Files, f.Compressed)
 	}
-	return plan, ctx.Err()
+	return files, plan, ctx.Err()
 }
 
 // endsBefore reports whether all entries of a day's file are known to be older
@@ -123,7 +123,7 @@ type compressPlanner struct {
 }
 
 // planFile plans one file. An error describes why the file stays.
-func (p *compressPlanner) planFile(d *memory.Document, f *Compressed) (err error) {
+func (p *compressPlanner) planFile(d *memory.Document, f *compressedFile) (err error) {
 	f.subject = d.Front.SubjectID
 	if memory.ValidSubject(f.subject) != nil {
 		f.subject = cmp.Or(p.Layout.Owner, "owner")
@@ -217,7 +217,7 @@ func (a lineTopic) compare(b lineTopic) int {
 }
 
 // topicOf returns the topic of an entry, without its project.
-func (f *Compressed) topicOf(e *memory.Entry) lineTopic {
+func (f *compressedFile) topicOf(e *memory.Entry) lineTopic {
 	a := lineTopic{visibility: e.Partition.Visibility, subject: f.subject, author: memory.Author{By: e.By}}
 	switch {
 	case strings.HasPrefix(e.Source, memory.TopicSource):
@@ -234,7 +234,7 @@ func (f *Compressed) topicOf(e *memory.Entry) lineTopic {
 	return a
 }
 
-func (p *compressPlanner) summaryLines(d *memory.Document, f *Compressed) (lines []summaryLine, err error) {
+func (p *compressPlanner) summaryLines(d *memory.Document, f *compressedFile) (lines []summaryLine, err error) {
 	groups := map[lineTopic][]int{}
 	for i := range d.Entries {
 		e := &d.Entries[i]

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -27,7 +28,7 @@ func newCompress(tr *tree) *Compress {
 }
 
 // movesOf lists the files that a plan moves, and those that stay.
-func movesOf(plan *CompressPlan) (text string) {
+func movesOf(plan *api.CompressPlan) (text string) {
 	for _, f := range plan.Files {
 		text += fmt.Sprintf("%s → %s\n", f.From, f.To)
 	}
@@ -48,7 +49,7 @@ func TestCompressGolden(t *testing.T) {
 		tr.group(t)
 		result := movesOf(&report.Plan)
 		for _, path := range slices.Sorted(maps.Keys(tr.files)) {
-			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && tr.files[path] == before[f.From] })
+			moved := slices.ContainsFunc(report.Plan.Files, func(f api.Compressed) bool { return f.To == path && tr.files[path] == before[f.From] })
 			if tr.files[path] != before[path] && !moved {
 				result += fmt.Sprintf("\n=== %s\n%s", path, tr.files[path])
 			}

@@ -14,32 +14,25 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A CompressReport is the result of a run.
-type CompressReport struct {
-	Plan    CompressPlan
-	Applied int           // files summarized and archived
-	Left    []api.DayStay // files that could not be processed this time
-}
-
 // Run summarizes old files as one group of changes. Files that fail are in the
 // report and are retried by the next run. Run returns an error only from the
 // context or the claim, or if writing is turned off or the root is missing; the
 // report then contains the files processed so far, or is nil if there is no
 // plan.
-func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*CompressReport, error) {
-	plan, err := c.Plan(ctx, cutoff)
+func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*api.CompressAnswer, error) {
+	files, plan, err := c.planFiles(ctx, cutoff)
 	if err != nil {
 		return nil, err
 	}
-	report := &CompressReport{Plan: plan, Left: []api.DayStay{}}
-	if len(plan.Files) > 0 && c.Claim != nil {
+	report := &api.CompressAnswer{Plan: plan, Left: []api.DayStay{}}
+	if len(files) > 0 && c.Claim != nil {
 		if err := c.Claim(ctx, asked); err != nil {
 			return report, err
 		}
 	}
 	group := ""
-	for i := range plan.Files {
-		f := &plan.Files[i]
+	for i := range files {
+		f := &files[i]
 		switch err := c.processFile(ctx, f, asked, &group); {
 		case ctx.Err() != nil:
 			return report, ctx.Err()
@@ -59,7 +52,7 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 
 // processFile writes the summary of a file and moves the file. Group is that of all
 // changes of a run, once there is one.
-func (c *Compress) processFile(ctx context.Context, f *Compressed, asked bool, group *string) error {
+func (c *Compress) processFile(ctx context.Context, f *compressedFile, asked bool, group *string) error {
 	change := func(path, reason string, edit func(*vault.File) ([]byte, error)) vault.Change {
 		cause := "compress"
 		if c.Plain {
@@ -96,7 +89,7 @@ func (c *Compress) processFile(ctx context.Context, f *Compressed, asked bool, g
 }
 
 // check returns an error if a file is not the one of the plan.
-func (f *Compressed) check(now *vault.File) error {
+func (f *compressedFile) check(now *vault.File) error {
 	if now == nil || now.Unstable || string(now.Data) != string(f.source) {
 		return errChanged
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -49,7 +50,7 @@ func newSummarizing(tr *tree, private bool, say func(notes []string) (string, er
 	return c, &asked
 }
 
-func summaryTexts(plan CompressPlan) (lines []string) {
+func summaryTexts(plan api.CompressPlan) (lines []string) {
 	for _, f := range plan.Files {
 		for _, l := range f.Lines {
 			lines = append(lines, fmt.Sprintf("%s %s %v: %s %v", l.Visibility, l.Project, l.Model, l.Text, l.Evidence))

@@ -163,22 +163,15 @@ func (m adminOps) compress(ctx context.Context, c Call, r *api.CompressRequest) 
 	}
 	if r.DryRun {
 		plan, err := m.Compress.Plan(ctx, cutoff)
-		return &api.CompressAnswer{Plan: convertCompressPlan(plan), Left: []api.DayStay{}, DryRun: true}, err
+		return &api.CompressAnswer{Plan: plan, Left: []api.DayStay{}, DryRun: true}, err
 	}
 	if err := m.Semaphore.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer m.Semaphore.Release(1)
-	report, err := m.Compress.Run(ctx, cutoff, true)
+	answer, err := m.Compress.Run(ctx, cutoff, true)
 	if err != nil {
 		return nil, maintenanceError(err)
 	}
-	return &api.CompressAnswer{
-		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: report.Left,
-	}, nil
-}
-
-func convertCompressPlan(p compactor.CompressPlan) api.CompressPlan {
-	file := func(f compactor.Compressed) api.Compressed { return f.Compressed }
-	return api.CompressPlan{Files: convertEach(p.Files, file), Stay: p.Stay}
+	return answer, nil
 }
