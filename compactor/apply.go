@@ -21,7 +21,7 @@ import (
 //
 // Of entries with identical bytes, such as repeated items, the archive keeps one,
 // because a repeated entry looks the same as the copy of an interrupted run.
-func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *Plan, now time.Time,
+func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *filePlan, now time.Time,
 	asked bool) (gone int, err error) {
 	dir, subject, err := archiveOf(doc)
 	if err != nil {
@@ -100,7 +100,7 @@ var errChanged = errors.New("the file changed during the run")
 
 // readOrigins returns the origins of the planned entries that the archive files on
 // disk hold.
-func (c *Compactor) readOrigins(archives []string, doc *memory.Document, plan *Plan) map[origin]bool {
+func (c *Compactor) readOrigins(archives []string, doc *memory.Document, plan *filePlan) map[origin]bool {
 	planned := map[string]bool{} // normalised texts
 	for _, s := range plan.steps {
 		planned[doc.Entries[s.entry].Norm] = true

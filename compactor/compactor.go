@@ -115,14 +115,10 @@ type Request struct {
 	DryRun    bool   // plan without changing files
 	Explain   bool   // include all scores and the items that stay
 	Requested bool   // a caller waits for the run, which is not a scheduled one
-}
 
-// A Report is the result of a run.
-type Report struct {
-	Time    time.Time // reference time for ages
-	Plans   []*Plan   // plans of the files that are not simply within their limits, by path
-	Since   time.Time // start of counting; zero without counts
-	Applied int       // items moved to an archive
+	// Diff returns the difference between two versions of a file, for the answer to a
+	// dry run; nil for none.
+	Diff func(path string, before, after []byte) api.FileDiff
 }
 
 // ErrUnlimited reports that no limit matches a path.
@@ -131,13 +127,13 @@ var ErrUnlimited = errors.New("not a long-term file with a limit in compactor.li
 // Compact makes one run over the files with a limit. A failure in one file is
 // recorded in its plan and does not stop the run. If r.Path matches no such
 // file, Compact returns nil and [ErrUnlimited]. After any other error the
-// report contains the files processed so far. Runs that change files must share
+// answer contains the files processed so far. Runs that change files must share
 // a [semaphore.Weighted].
-func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
-	report := &Report{Time: c.Now().UTC().Truncate(time.Second), Plans: []*Plan{}}
+func (c *Compactor) Compact(ctx context.Context, r Request) (*api.CompactAnswer, error) {
+	answer := &api.CompactAnswer{Plan: []api.CompactPlan{}, DryRun: r.DryRun, AsOf: c.Now().UTC().Truncate(time.Second)}
 	if c.Uses != nil {
 		c.Uses.update()
-		report.Since = c.Uses.Since()
+		answer.Since = c.Uses.Since()
 	}
 	paths := c.Paths()
 	slices.Sort(paths)
@@ -148,7 +144,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return report, fmt.Errorf("compact: %w", err)
+			return answer, fmt.Errorf("compact: %w", err)
 		}
 		doc, err := c.Files.Load(path)
 		if err != nil || doc.Place.Kind != memory.Longterm || doc.Place.Root != "" {
@@ -159,21 +155,21 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 		if c.Links != nil {
 			links, err = c.Links(ctx, doc)
 			if err != nil {
-				return report, fmt.Errorf("compact %s: %w", path, err)
+				return answer, fmt.Errorf("compact %s: %w", path, err)
 			}
 		}
-		plan := c.planFile(doc, limit, links, report.Time, r.Explain)
-		if err := c.executePlan(ctx, doc, plan, r, report); err != nil {
-			return report, fmt.Errorf("compact: %w", err)
+		plan := c.planFile(doc, limit, links, answer.AsOf, r.Explain)
+		if err := c.executePlan(ctx, doc, plan, r, answer); err != nil {
+			return answer, fmt.Errorf("compact: %w", err)
 		}
 		if len(plan.Steps) > 0 || plan.Problem != "" || plan.State != api.Within || r.Path != "" || r.Explain {
-			report.Plans = append(report.Plans, plan)
+			answer.Plan = append(answer.Plan, plan.CompactPlan)
 		}
 	}
 	if r.Path != "" && !found {
 		return nil, fmt.Errorf("compact %s: %w", r.Path, ErrUnlimited)
 	}
-	return report, nil
+	return answer, nil
 }
 
 func matchesRequest(pattern, path string) bool {
@@ -186,17 +182,17 @@ func matchesRequest(pattern, path string) bool {
 
 // executePlan executes a plan, or computes its diff for a dry run. It records a
 // failure in the plan and returns an error only if the run must stop.
-func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *Plan, r Request,
-	report *Report) error {
+func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *filePlan, r Request,
+	answer *api.CompactAnswer) error {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
 	if dir, _, err := archiveOf(doc); err == nil {
-		plan.Archive = c.archiveName(dir, report.Time, 1)
+		plan.Archive = c.archiveName(dir, answer.AsOf, 1)
 	}
 	if r.DryRun {
-		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil {
-			plan.Source, plan.Text = doc.Source, text
+		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil && r.Diff != nil {
+			answer.Diff = append(answer.Diff, r.Diff(plan.Path, doc.Source, text))
 		}
 		return nil
 	}
@@ -205,8 +201,8 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 			return err
 		}
 	}
-	gone, err := c.applyPlan(ctx, doc, plan, report.Time, r.Requested)
-	report.Applied += gone
+	gone, err := c.applyPlan(ctx, doc, plan, answer.AsOf, r.Requested)
+	answer.Applied += gone
 	switch {
 	case errors.Is(err, vault.ErrOff) || ctx.Err() != nil:
 		return err

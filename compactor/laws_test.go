@@ -213,7 +213,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		{Name: "_longterms/acct_42/preference.md", Data: []byte(text)}, {Name: "_longterms/acct_42/_archive/2026-01.desk.md", Data: []byte(text)},
 	})
 	before := r.String()
-	if report := r.compact(Request{DryRun: true, Explain: true}); len(report.Plans) != 1 || len(report.Plans[0].Steps) == 0 {
+	if report := r.compact(Request{DryRun: true, Explain: true}); len(report.Plan) != 1 || len(report.Plan[0].Steps) == 0 {
 		t.Fatalf("%+v", report)
 	}
 	if r.String() != before {

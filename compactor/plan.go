@@ -9,11 +9,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Plan lists the entries to remove from one file, with reasons.
-type Plan struct {
+// A filePlan lists the entries to remove from one file, with reasons.
+type filePlan struct {
 	api.CompactPlan
-	Source, Text []byte // of a dry run: the file before and after it
-
 	steps []step // to remove entries, in the order of lines
 }
 
@@ -24,7 +22,7 @@ type step struct {
 }
 
 // entries returns the indexes of the entries to remove.
-func (p *Plan) entries() []int {
+func (p *filePlan) entries() []int {
 	list := make([]int, len(p.steps))
 	for i, s := range p.steps {
 		list[i] = s.entry
@@ -50,7 +48,7 @@ type planner struct {
 	size       api.CompactSize
 	quota      int // number of items that may still be removed
 	hasHistory bool
-	plan       *Plan
+	plan       *filePlan
 }
 
 // A candidate is an item that may be removed.
@@ -77,9 +75,9 @@ type candidate struct {
 // the limit, no item is removed for its score, because that could not bring the
 // file within its limit.
 func (c *Compactor) planFile(doc *memory.Document, limit api.CompactLimit, links map[string]int, now time.Time,
-	explain bool) *Plan {
+	explain bool) *filePlan {
 	p := &planner{Compactor: c, doc: doc, limit: limit, now: now, explain: explain, size: measure(doc)}
-	p.plan = &Plan{CompactPlan: api.CompactPlan{
+	p.plan = &filePlan{CompactPlan: api.CompactPlan{
 		Path: doc.Place.Path, Limit: limit, Before: p.size, After: p.size, Steps: []api.CompactStep{},
 		State: api.LeftAlone,
 	}}

@@ -106,7 +106,7 @@ func termsOf(t *testing.T, comment string) terms {
 	return terms
 }
 
-func dump(p *Plan) string {
+func dump(p *filePlan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d items, %d characters → %d items, %d characters\n", p.State, p.Before.Items, p.Before.Characters, p.After.Items, p.After.Characters)
 	if p.Problem != "" {

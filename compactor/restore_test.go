@@ -55,12 +55,12 @@ func TestNothingGoesToAnothersArchive(t *testing.T) {
 	r.Limits = []api.CompactLimit{{Pattern: "MEMORY.md", Items: 1}}
 	before := r.String()
 	report := r.compact(Request{})
-	if len(report.Plans) != 1 || !strings.Contains(report.Plans[0].Problem, "belongs to another subject") || r.String() != before {
-		t.Errorf("%+v\n%s", report.Plans, r)
+	if len(report.Plan) != 1 || !strings.Contains(report.Plan[0].Problem, "belongs to another subject") || r.String() != before {
+		t.Errorf("%+v\n%s", report.Plan, r)
 	}
 	r.files["_longterms/acct_42/preference.md"] = "- **a**: b\n"
 	if report := r.compact(Request{}); report.Applied != 1 {
-		t.Errorf("%+v", report.Plans)
+		t.Errorf("%+v", report.Plan)
 	}
 	doc, err := r.Load(archivePath)
 	if err != nil || doc.Claim != "acct:42" || doc.Entries[0].Partition != (memory.Partition{Owner: "?acct_42"}) {

@@ -40,7 +40,7 @@ func newTestRoot(t *testing.T, files []txtar.File) *testRoot {
 }
 
 // compact makes one run.
-func (r *testRoot) compact(q Request) *Report {
+func (r *testRoot) compact(q Request) *api.CompactAnswer {
 	r.t.Helper()
 	q.Requested = true
 	report, err := r.Compact(r.t.Context(), q)

@@ -25,23 +25,14 @@ func (m adminOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*
 		}
 		defer m.Semaphore.Release(1)
 	}
-	report, err := m.Compactor.Compact(ctx,
-		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Requested: true})
+	answer, err := m.Compactor.Compact(ctx, compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain,
+		Requested: true, Diff: new(differ).diffFile})
 	switch {
 	case errors.Is(err, compactor.ErrUnlimited):
 		return nil, api.Errorf(api.Invalid, "path: %q is not a long-term file with a limit", r.Path).
 			WithHint("set a limit in compactor.limits")
 	case err != nil:
 		return nil, maintenanceError(err)
-	}
-	answer := &api.CompactAnswer{Plan: []api.CompactPlan{}, Applied: report.Applied, DryRun: r.DryRun,
-		AsOf: report.Time, Since: report.Since}
-	var differ differ
-	for _, p := range report.Plans {
-		answer.Plan = append(answer.Plan, p.CompactPlan)
-		if p.Text != nil {
-			answer.Diff = append(answer.Diff, differ.diffFile(p.Path, p.Source, p.Text))
-		}
 	}
 	return answer, nil
 }
