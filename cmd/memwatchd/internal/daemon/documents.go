@@ -98,7 +98,8 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 	// What a conflict copy adds depends on another file, too.
 	if _, copied := memory.CopyOf(path); known && !copied {
 		var stamp memory.Stamp
-		stamp, err = d.files.Stat(path)
+		r, below := d.files.find(path)
+		stamp, err = r.Stat(below)
 		if err == nil && k.stamp == stamp {
 			return k.doc, nil
 		}

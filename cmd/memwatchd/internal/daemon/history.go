@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// historyDelay lets the index take changed files first. It is repeated while more
-	// files change, up to maxHistoryDelays times.
-	historyDelay     = 100 * time.Millisecond
-	maxHistoryDelays = 300
+	// historyDelay lets the index take changed files first. It begins again while more
+	// files change, up to maxHistoryDelay.
+	historyDelay    = 100 * time.Millisecond
+	maxHistoryDelay = 30 * time.Second
 )
 
 // A history keeps the versions of files that other programs change in the journal. It
@@ -28,7 +28,7 @@ type history struct {
 	files   *files
 	logger  *slog.Logger
 
-	wake    chan struct{}
+	wake    chan struct{} // receives when paths grow
 	mu      sync.Mutex
 	paths   map[string]bool
 	failing bool // the last version was not stored, which is in the log
@@ -40,18 +40,15 @@ func (h *history) changed(path string) {
 		return
 	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.paths[path] {
+		return
+	}
 	h.paths[path] = true
-	h.mu.Unlock()
 	select {
 	case h.wake <- struct{}{}:
 	default:
 	}
-}
-
-func (h *history) pending() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.paths)
 }
 
 // run records changed files until the context ends.
@@ -62,10 +59,15 @@ func (h *history) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-h.wake:
 		}
-		for n, last := 0, -1; n < maxHistoryDelays && h.pending() != last; n++ {
-			last = h.pending()
-			if err := sleep(ctx, historyDelay); err != nil {
-				return err
+		for limit, due := time.After(maxHistoryDelay), false; !due; {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-h.wake:
+			case <-time.After(historyDelay):
+				due = true
+			case <-limit:
+				due = true
 			}
 		}
 		h.record(ctx, "")

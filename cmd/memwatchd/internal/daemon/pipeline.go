@@ -266,12 +266,12 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 
 // examineFile reads and parses a file, or finds it gone.
 func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
-	r, _ := p.files.find(path)
+	r, below := p.files.find(path)
 	p.listCommits(r, 0) // waits for the first list, which is begun with the first scan
 	invalidations := p.documents.countInvalidations()
 	info, indexed := p.index.File(path)
 	l := scanResult{update: index.Update{Path: path}}
-	_, err := p.files.Observe(path)
+	_, err := r.Observe(below)
 	var file vault.File
 	if err == nil {
 		file, err = p.files.Read(path)

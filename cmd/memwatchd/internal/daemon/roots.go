@@ -105,18 +105,6 @@ func (f *files) find(path string) (r *root, below string) {
 	return f.roots[i], below
 }
 
-// Stat is [vault.Vault.Stat] for a file of any root.
-func (f *files) Stat(path string) (memory.Stamp, error) {
-	r, below := f.find(path)
-	return r.Stat(below)
-}
-
-// Observe is [vault.Vault.Observe] for a file of any root.
-func (f *files) Observe(path string) (memory.Stamp, error) {
-	r, below := f.find(path)
-	return r.Observe(below)
-}
-
 // Read is [vault.Vault.Read] for a file of any root. It reads nothing of a folder that
 // overlaps another directory. The time of change is the one at which the content was
 // written.

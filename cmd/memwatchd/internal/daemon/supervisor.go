@@ -43,7 +43,10 @@ func (s *supervisor) runNotifications(ctx context.Context, listeners []*ipc.List
 	interval := cmp.Or(s.watchdog/4, 30*time.Second)
 	for ready := false; ; {
 		wait := interval
-		switch err := pingListener(ctx, probed, interval); {
+		limited, cancel := context.WithTimeout(ctx, interval)
+		err := probed.Ping(limited)
+		cancel()
+		switch {
 		case err == nil && !ready:
 			s.notify(sd.SdNotifyReady, sd.SdNotifyWatchdog)
 			ready = true
@@ -57,12 +60,6 @@ func (s *supervisor) runNotifications(ctx context.Context, listeners []*ipc.List
 			return err
 		}
 	}
-}
-
-func pingListener(ctx context.Context, l *ipc.Listener, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return l.Ping(ctx)
 }
 
 // notifyReloading notifies that the configuration is being reloaded. The
