@@ -41,10 +41,10 @@ func (m adminOps) erase(ctx context.Context, c Call, e erasure, remove func()) (
 			return "", api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
 		}
 	}
-	newest, concerns := m.Writer.Journal.Newest(), e.concerns
+	newest, concerns := m.Writer.Journal.ListAll(time.Time{}, "", 1), e.concerns
 	failed := m.eraseCopies(ctx, e)
 	remove()
-	e.concerns = func(r journal.Record) bool { return r.ID > newest && concerns(r) }
+	e.concerns = func(r journal.Record) bool { return (len(newest) == 0 || r.ID > newest[0].ID) && concerns(r) }
 	failed = errors.Join(failed, m.eraseCopies(ctx, e), m.purgeIndex(ctx))
 	if failed != nil {
 		problem = erasureProblem(c, failed)

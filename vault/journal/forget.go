@@ -13,16 +13,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/state"
 )
 
-// Newest returns the ID of the newest change, or "".
-func (j *Journal) Newest() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.records) == 0 {
-		return ""
-	}
-	return j.records[len(j.records)-1].ID
-}
-
 // A cut is the lines to remove from a stored version.
 type cut struct {
 	sum   string   // digest of the content that has the lines
