@@ -99,7 +99,8 @@ func (d *daemon) openComponents() error {
 	}
 	for _, dir := range dirs {
 		if err := state.PrivateDir(dir); err != nil {
-			return err
+			key := map[bool]string{true: "index.dir", false: "state.dir"}[dir == c.Index.Dir]
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	if err := d.acquireLocks(); err != nil {
