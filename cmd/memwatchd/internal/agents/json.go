@@ -211,8 +211,8 @@ func (d *jsonDoc) find(last hujson.Kind, keys ...string) (chain []*hujson.Value,
 	return chain, nil
 }
 
-// put adds the value of the last key, or appends to its list, with the objects that are
-// missing. It adds no second value of the last key.
+// put sets the value of the last key, which must be missing, or appends the value to the list
+// of the last key. It adds the objects and the list that are missing.
 func (d *jsonDoc) put(value any, last hujson.Kind, keys ...string) error {
 	chain, err := d.find(last, keys...)
 	if err != nil {
