@@ -132,8 +132,8 @@ func (s *search) grouped(c candidate) bool {
 	if s.query.ByFile || s.query.Mode != Recent {
 		return s.query.ByFile
 	}
-	r := s.table.spans.at(c.variant)
-	return s.table.rows.at(c.variant).kind == memory.Note && r.oldest == r.newest
+	v := s.table.variantAt(c.variant)
+	return v.file.Kind == memory.Note && v.oldest == v.newest
 }
 
 // countOthers adds the candidates that the hits of a page stand for.

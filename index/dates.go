@@ -90,8 +90,7 @@ func (s *search) addPeriods() {
 // readPeriod makes postings of the entries of a period, and returns their number.
 func (s *search) readPeriod(n *namedPeriod) (df int) {
 	for number, v := range s.table.variants.all() {
-		r := s.table.spans.at(number)
-		if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
+		if v == nil || v.newest < n.first || v.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
 			continue
 		}
 		for e := range v.entries {

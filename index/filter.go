@@ -130,7 +130,7 @@ func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
 	}
 	ask = v.State != nil
 	if v.since != noTime || v.until != forever {
-		r := t.spans.at(n)
+		r := t.variantAt(n)
 		if r.newest < v.since || r.oldest > v.until || v.since != noTime && v.copied(n) {
 			return false, false
 		}

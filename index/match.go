@@ -77,7 +77,7 @@ const manyFiles = 50
 // copied reports whether the only time of the entries of a variant is that of a copy. It
 // counts readable files only, so it reveals nothing about others.
 func (s *search) copied(number uint32) bool {
-	minute := s.table.spans.at(number).minute
+	minute := s.table.variantAt(number).minute
 	if minute == 0 {
 		return false
 	}
@@ -216,7 +216,7 @@ func (s *search) variantBound(a *acc) (score float64, candidates int) {
 		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file),
 			int(a.pass)
 	case s.query.Mode == Overlap && !s.query.All:
-		r := s.table.spans.at(a.variant)
+		r := s.table.variantAt(a.variant)
 		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.words), len(s.words.terms))
 		return score + math.Abs(score)*(rounding-1), int(a.full)
 	}

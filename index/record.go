@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -47,6 +48,10 @@ type variant struct {
 	number uint32 // in the table
 	parts  []part // of the blocks; nil after a restart
 	terms  int    // upper bound of the distinct terms
+
+	oldest, newest int64   // range of the times of the entries
+	minute         int64   // in which the file was saved, if the entries have no other times, or 0
+	importance     float64 // maximum of the entries, or zero
 }
 
 // A part is the contribution of a block to its variant.
@@ -390,6 +395,26 @@ func (f *file) setDerived() {
 		p.file = f
 		f.Tasks = f.Tasks || slices.ContainsFunc(p.entries,
 			func(e entry) bool { return e.flags&(flagOpen|flagDone) != 0 })
+		p.setRanges()
+	}
+}
+
+// setRanges sets the fields that are not stored of the times and the importance of the entries.
+func (p *variant) setRanges() {
+	p.oldest, p.newest = forever, noTime
+	for i := range p.entries {
+		p.oldest, p.newest = min(p.oldest, p.entries[i].time), max(p.newest, p.entries[i].time)
+		p.importance = max(p.importance, p.important.at(i))
+	}
+	saved := p.file.written
+	if p.partition.Visibility == memory.PublicOK {
+		saved = noTime // other lines of the file do not count
+		if p.saved {
+			saved = p.written
+		}
+	}
+	if p.oldest == p.newest && p.newest == saved && saved != noTime {
+		p.minute = p.newest / int64(time.Minute)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -20,7 +19,6 @@ type table struct {
 	files        shards[string, *file]
 	variants     pages[*variant] // by number, nil for a free one
 	rows         pages[row]      // by variant number
-	spans        pages[span]     // by variant number
 	blocks       pages[ref]      // by number
 	leaves       pages[leaf]     // by block number
 	freeVariants []uint32
@@ -57,32 +55,6 @@ type leaf struct {
 type row struct {
 	entries, length uint32
 	kind            memory.Kind
-}
-
-// A span contains the other data of a variant for ranking.
-type span struct {
-	oldest, newest int64   // range of the times of the entries
-	minute         int64   // in which the file was saved, if the entries have no other times, or 0
-	importance     float64 // maximum of the entries, or zero
-}
-
-func spanOf(p *variant) span {
-	r := span{oldest: forever, newest: noTime}
-	for i := range p.entries {
-		r.oldest, r.newest = min(r.oldest, p.entries[i].time), max(r.newest, p.entries[i].time)
-		r.importance = max(r.importance, p.important.at(i))
-	}
-	saved := p.file.written
-	if p.partition.Visibility == memory.PublicOK {
-		saved = noTime // other lines of the file do not count
-		if p.saved {
-			saved = p.written
-		}
-	}
-	if r.oldest == r.newest && r.newest == saved && saved != noTime {
-		r.minute = r.newest / int64(time.Minute)
-	}
-	return r
 }
 
 // noVariant is the variant of an unused block, and noBlock the number of a new one.
@@ -132,8 +104,7 @@ func newTable() *table {
 func (t *table) edit() *table {
 	return &table{
 		edition: t.edition + 1, files: t.files.clone(),
-		variants: t.variants.clone(), rows: t.rows.clone(), spans: t.spans.clone(), blocks: t.blocks.clone(),
-		leaves:       t.leaves.clone(),
+		variants: t.variants.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
 		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
 		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: t.texts.clone(),
 		minutes: t.minutes.clone(), entries: t.entries,
@@ -199,7 +170,6 @@ func (t *table) addFile(f *file) {
 		}
 		t.variants.set(t.edition, p.number, p)
 		t.rows.set(t.edition, p.number, row{uint32(len(p.entries)), p.length, p.file.Kind})
-		t.spans.set(t.edition, p.number, spanOf(p))
 		for i, n := range p.blocks {
 			t.growTo(n)
 			t.blocks.set(t.edition, n, ref{p.number, uint32(i)})
@@ -247,7 +217,7 @@ func (t *table) countFile(f *file, sign int) {
 		before := t.texts.length
 		t.countTexts(p, sign)
 		s.texts += t.texts.length - before
-		if in := (savedIn{p.partition, t.spans.at(p.number).minute}); in.minute != 0 {
+		if in := (savedIn{p.partition, p.minute}); in.minute != 0 {
 			if n := t.minutes.get(in) + sign; n > 0 {
 				t.minutes.set(t.edition, in, n)
 			} else {
