@@ -50,14 +50,14 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 		worst := &top[n-1]
 		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
 	}
-	choose := func(a *acc) (*dupSet, bool) {
+	choose := func(a *acc) bool {
 		score, candidates := s.variantBound(a)
 		if math.IsInf(score, 1) || !low(score, s.phrases.most[a.variant]) {
-			return nil, true
+			return true
 		}
 		total.entries += candidates
 		total.files += min(candidates, 1)
-		return nil, false
+		return false
 	}
 	last := uint32(noVariant) // variant of the candidate before
 	s.eachMatch(choose, func(c candidate) {
@@ -140,12 +140,10 @@ func (s *search) grouped(c candidate) bool {
 func (s *search) countOthers(f *fold) {
 	chosen := make(map[uint64]entryKey)
 	var some uint64 // set of the dup ends, modulo 64
-	var dups dupSet
 	f.more = make(map[uint32]int)
 	for _, c := range f.hits {
 		chosen[s.dupHash(c)] = c.entryKey
 		some |= 1 << (c.dup & 63)
-		dups.add(c.dup)
 		if s.grouped(c) {
 			f.more[c.variant] = -1 // the hit itself
 			if a, _ := s.cellOf(c); a != nil {
@@ -154,17 +152,12 @@ func (s *search) countOthers(f *fold) {
 		}
 	}
 	f.others = make(map[uint64][]candidate)
-	choose := func(a *acc) (*dupSet, bool) {
-		if a.onPage {
-			return nil, true
-		}
-		return &dups, a.some == 0 || a.dups&some != 0
-	}
+	choose := func(a *acc) bool { return a.onPage || a.some == 0 || a.dups&some != 0 }
 	s.eachCandidate(choose, func(c candidate) {
 		if n, ok := f.more[c.variant]; ok {
 			f.more[c.variant] = n + 1
 		}
-		if !dups.has(c.dup) {
+		if some>>(c.dup&63)&1 == 0 {
 			return
 		}
 		d := s.dupHash(c)

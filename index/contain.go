@@ -17,13 +17,13 @@ func (s *search) countContained(res *Result) {
 		return
 	}
 	res.TotalAll, res.Absent = s.withAll, s.absentWords(res.Corrected)
-	if s.phrases.filtered {
+	if s.phrases.passing != nil {
 		res.TotalAll = 0
-		for _, c := range s.phrases.chosen {
+		s.eachMatch(chooseAll, func(c candidate) {
 			if _, cells := s.cellOf(c); cells != nil && cells[c.entry].words == s.wanted {
 				res.TotalAll++
 			}
-		}
+		})
 	}
 }
 

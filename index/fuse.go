@@ -216,7 +216,7 @@ func (s *search) isClose(c candidate) bool {
 
 // eachCandidate calls yield for the candidates of both lists. It omits entries by words
 // that choose rejects.
-func (s *search) eachCandidate(choose choice, yield func(candidate)) {
+func (s *search) eachCandidate(choose func(*acc) bool, yield func(candidate)) {
 	if !s.query.MeaningOnly || s.meaning.ranks == nil {
 		s.eachMatch(choose, yield)
 	}
@@ -233,9 +233,6 @@ func (s *search) eachOther(yield func(candidate)) {
 }
 
 func (s *search) matchesWords(variant uint32) bool {
-	if s.phrases.filtered {
-		return slices.ContainsFunc(s.phrases.chosen, func(c candidate) bool { return c.variant == variant })
-	}
 	if n := s.at[variant]; n > 0 {
 		for e := range int(s.accs[n-1].n) {
 			if _, ok := s.rankedEntry(&s.accs[n-1], e); ok {

@@ -14,32 +14,16 @@ type candidate struct {
 	superseded uint8 // number of successors that are candidates; see [search.rank]
 }
 
-// A choice selects entries of a variant: none if ok is false, otherwise those whose
-// dup ends as one in dups.
-type choice func(a *acc) (dups *dupSet, ok bool)
-
-// A dupSet is a set of the ends of dups, modulo 1024. The nil set contains all.
-type dupSet [16]uint64
-
-func (s *dupSet) add(dup uint16)      { s[dup>>6&15] |= 1 << (dup & 63) }
-func (s *dupSet) has(dup uint16) bool { return s == nil || s[dup>>6&15]>>(dup&63)&1 != 0 }
-
 // eachMatch calls yield for every entry that matches the query and passes the
-// filter, variant by variant. Of variants with words it omits the entries that
-// choose rejects. The scores lack the additions of [search.exactScore].
-func (s *search) eachMatch(choose choice, yield func(candidate)) {
+// filter, variant by variant. It omits the variants with words that choose
+// rejects. The scores lack the additions of [search.exactScore].
+func (s *search) eachMatch(choose func(*acc) bool, yield func(candidate)) {
 	if len(s.phrases.counts) > 0 {
 		plain := yield
 		yield = func(c candidate) {
 			c.phrases = s.phrases.counts[c.entryKey]
 			plain(c)
 		}
-	}
-	if s.phrases.filtered {
-		for _, c := range s.phrases.chosen {
-			yield(c)
-		}
-		return
 	}
 	q := s.query
 	if q.Mode == Recent {
@@ -96,17 +80,13 @@ func (s *search) copied(number uint32) bool {
 // eachRanked yields each entry that contains some of the words, with its score
 // without dates. In the mode Relevance, it also yields the first entry of a
 // file of which only the head matches.
-func (s *search) eachRanked(choose choice, yield func(candidate)) {
+func (s *search) eachRanked(choose func(*acc) bool, yield func(candidate)) {
 	for i := range s.accs {
 		if i%1024 == 0 && s.stopped() {
 			return
 		}
 		a := &s.accs[i]
-		if a.out || a.n == 0 {
-			continue
-		}
-		dups, ok := choose(a)
-		if !ok {
+		if a.out || a.n == 0 || !choose(a) {
 			continue
 		}
 		if a.some == 0 {
@@ -116,9 +96,6 @@ func (s *search) eachRanked(choose choice, yield func(candidate)) {
 			continue
 		}
 		for e := range int(a.n) {
-			if c := &s.cells[int(a.first)+e]; c.own == 0 || !dups.has(c.dup) {
-				continue
-			}
 			if c, ok := s.rankedEntry(a, e); ok {
 				yield(c)
 			}
@@ -143,12 +120,13 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 	if a.some == 0 {
 		pt := s.table.variantAt(a.variant)
 		return candidate{entryKey: entryKey{a.variant, 0}, score: file, dup: uint16(pt.entries[0].dup)},
-			e == 0 && sections && s.filter.passesEntry(pt, 0)
+			e == 0 && sections && s.filter.passesEntry(pt, 0) && s.passesText(entryKey{a.variant, 0})
 	}
 	cells := s.cells[a.first : a.first+a.n]
 	c := &cells[e]
 	if c.own == 0 || c.marks&markOut != 0 || c.marks&markOwn == 0 && !sections ||
-		a.checkEach && !s.filter.passesRecord(&s.table.variantAt(a.variant).entries[e]) {
+		a.checkEach && !s.filter.passesRecord(&s.table.variantAt(a.variant).entries[e]) ||
+		!s.passesText(entryKey{a.variant, int32(e)}) {
 		return candidate{}, false
 	}
 	score := float64(c.own) + neighbourScore(cells, e) + file
@@ -185,8 +163,8 @@ func (s *search) eachFiltered(yield func(candidate)) {
 			continue
 		}
 		for e := range v.entries {
-			if s.filter.passesEntry(v, e) {
-				yield(candidate{entryKey: entryKey{n, int32(e)}, dup: uint16(v.entries[e].dup)})
+			if k := (entryKey{n, int32(e)}); s.filter.passesEntry(v, e) && s.passesText(k) {
+				yield(candidate{entryKey: k, dup: uint16(v.entries[e].dup)})
 			}
 		}
 	}
@@ -209,7 +187,7 @@ const rounding = 1 + 1e-9
 // its candidates. The bound is infinite if it requires reading each candidate.
 func (s *search) variantBound(a *acc) (score float64, candidates int) {
 	switch {
-	case a.checkEach || a.some == 0 && s.filter.set != nil:
+	case a.checkEach || a.some == 0 && s.filter.set != nil || s.phrases.passing != nil:
 	case s.query.Mode == Relevance && a.some == 0:
 		return s.scoreBound(a.score * tuning.file), 1 // for the head
 	case s.query.Mode == Relevance:

@@ -14,8 +14,7 @@ const maxPhraseFiles = 5000
 
 // A phraseMatches contains the phrases of a query in its candidates.
 type phraseMatches struct {
-	chosen   []candidate        // candidates that pass the phrases, by variant, if filtered is set
-	filtered bool               // phrases exclude candidates
+	passing  entrySet           // candidates that pass the phrases, nil if these exclude none
 	counts   map[entryKey]uint8 // number of phrases, in the candidates that contain some; nil without phrases
 	most     map[uint32]uint8   // maximum of counts, by variant number
 	complete int                // number of candidates that contain all phrases
@@ -56,7 +55,6 @@ func (s *search) applyPhrases(not []string) {
 		return some || len(not) > 0
 	}
 	var found []candidate
-	chooseAll := func(*acc) (*dupSet, bool) { return nil, true }
 	s.eachMatch(chooseAll, func(c candidate) {
 		if isPossible(c) {
 			found = append(found, c)
@@ -67,7 +65,10 @@ func (s *search) applyPhrases(not []string) {
 		d.score, _ = s.exactScore(d)
 		return s.compare(c, d)
 	})
-	s.phrases.filtered = s.query.Exact && len(want) > 0 || len(not) > 0
+	var passing entrySet
+	if s.query.Exact && len(want) > 0 || len(not) > 0 {
+		passing = make(entrySet, s.table.blocks.length)
+	}
 	s.phrases.counts, s.phrases.most = make(map[entryKey]uint8), make(map[uint32]uint8)
 	read := make(map[*file]bool)
 	for _, c := range found {
@@ -98,12 +99,21 @@ func (s *search) applyPhrases(not []string) {
 		if all && n > 0 {
 			s.phrases.complete++
 		}
-		if all || !s.query.Exact {
-			s.phrases.chosen = append(s.phrases.chosen, c)
+		if passing != nil && (all || !s.query.Exact) {
+			b, slot := slotOf(int(c.entry))
+			passing[s.table.variantAt(c.variant).blocks[b]] |= 1 << slot
 		}
 	}
-	slices.SortStableFunc(s.phrases.chosen, func(c, d candidate) int { return cmp.Compare(c.variant, d.variant) })
+	s.phrases.passing = passing
 }
+
+// passesText reports whether the phrases of the query do not exclude a candidate.
+func (s *search) passesText(k entryKey) bool {
+	return s.phrases.passing == nil || s.phrases.passing.has(s.table.variantAt(k.variant), int(k.entry))
+}
+
+// chooseAll rejects no variant.
+func chooseAll(*acc) bool { return true }
 
 // countPhrases returns how many of the wanted phrases are in the text of an entry or in
 // a heading above it, and reports whether the text contains an excluded one.

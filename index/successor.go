@@ -191,21 +191,9 @@ func (s *search) placeBehind(c candidate, ranked func(entryKey) (candidate, bool
 }
 
 func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
-	if s.phrases.filtered {
-		i := slices.IndexFunc(s.phrases.chosen, func(c candidate) bool { return c.entryKey == k })
-		if i < 0 {
-			return c, false
-		}
-		c = s.phrases.chosen[i]
-	} else {
-		n := s.at[k.variant]
-		if n > 0 {
-			c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
-		}
-		if !ok {
-			return c, false
-		}
+	if n := s.at[k.variant]; n > 0 {
+		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
+		c.phrases = s.phrases.counts[k]
 	}
-	c.phrases = s.phrases.counts[k]
-	return c, true
+	return c, ok
 }
