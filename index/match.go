@@ -96,6 +96,9 @@ func (s *search) eachRanked(choose func(*acc) bool, yield func(candidate)) {
 			continue
 		}
 		for e := range int(a.n) {
+			if s.cells[int(a.first)+e].own == 0 {
+				continue
+			}
 			if c, ok := s.rankedEntry(a, e); ok {
 				yield(c)
 			}
