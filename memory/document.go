@@ -57,6 +57,8 @@ type Heading struct {
 	Line    int // 1-based
 	EndLine int // differs from Line for a setext heading, which has two lines
 	Parent  int // index of the enclosing heading in Document.Headings, -1 at the top
+
+	path []string // Text, and above it that of the enclosing headings
 }
 
 // A Block is the Markdown shape of an entry.

@@ -160,13 +160,7 @@ func (d *Document) outline(shown bool) []outlineNode {
 	headings := func(before int) {
 		for ; h < len(d.Headings) && d.Headings[h].Line < before; h++ {
 			head := &d.Headings[h]
-			p := outlineNode{from: head.Line, to: head.EndLine, entry: -1, heading: h, level: head.Level,
-				path: []string{head.Text}}
-			for up := head.Parent; up >= 0; up = d.Headings[up].Parent {
-				p.path = append(p.path, d.Headings[up].Text)
-			}
-			slices.Reverse(p.path)
-			add(p)
+			add(outlineNode{from: head.Line, to: head.EndLine, entry: -1, heading: h, level: head.Level, path: head.path})
 		}
 	}
 	for i := range d.Entries {

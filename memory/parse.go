@@ -353,15 +353,12 @@ func (p *docParser) readHeading(t *topBlock) {
 		}
 	}
 	parent := p.closeHeadings(t.level)
-	p.d.Headings = append(p.d.Headings,
-		Heading{Level: t.level, Text: text, Line: t.from, EndLine: t.to, Parent: parent})
-	p.stack = append(p.stack, len(p.d.Headings)-1)
-	s := section{path: []string{text}}
-	if parent >= 0 {
-		s = p.sections[parent]
-		s.path = append(s.path[:len(s.path):len(s.path)], text)
-	}
+	s := p.sectionAt(parent)
+	s.path = append(slices.Clip(s.path), text)
 	p.sections = append(p.sections, p.names.applyHeading(s, text))
+	p.stack = append(p.stack, len(p.d.Headings))
+	p.d.Headings = append(p.d.Headings,
+		Heading{Level: t.level, Text: text, Line: t.from, EndLine: t.to, Parent: parent, path: s.path})
 }
 
 // heading returns the leaf's text on one line.
