@@ -96,47 +96,39 @@ func (v *Vault) readOnce(s *dirEntry) (data []byte, stamp memory.Stamp, state re
 	}
 	defer unix.Close(fd)
 	var hold *lease
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	var before, after unix.Stat_t
+	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, stamp, 0, err
 	}
 	switch l, err := v.leaseFile(fd, readLeaseTime); {
 	case errors.Is(err, errWriter):
 		state = readOpen
-	case err == nil && st.Size > leaseLimit:
+	case err == nil && before.Size > leaseLimit:
 		l.release()
 	case err == nil:
 		hold, state = l, readLeased
 		defer hold.release()
 	}
-	data, before, after, err := v.readOpened(fd)
+	err = unix.Fstat(fd, &before) // the attributes that count are those taken under the lease
+	if err == nil {
+		err = v.checkReadable(&before)
+	}
+	if err == nil {
+		data, err = readAll(fd, before.Size, v.maxFileSize())
+	}
+	if err == nil {
+		err = unix.Fstat(fd, &after)
+	}
 	switch {
 	case err != nil:
 	case int64(len(data)) != before.Size, hold != nil && !hold.release():
 		state = readChanged
-	case hold == nil && before != after:
+	case hold == nil && stampOf(&before) != stampOf(&after):
 		// If a lease was held, only the name can have been removed from the
 		// file, by a replacement. That changes the stamp but not the content.
 		state = readChanged
 	}
-	return data, before, state, err
-}
-
-// readOpened returns the content of an open file, and its stamps before and after reading.
-func (v *Vault) readOpened(fd int) (data []byte, before, after memory.Stamp, err error) {
-	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
-	if err == nil {
-		before = stampOf(&st)
-		err = v.checkReadable(&st)
-	}
-	if err == nil {
-		data, err = readAll(fd, st.Size, v.maxFileSize())
-	}
-	if err == nil {
-		err = unix.Fstat(fd, &st)
-	}
-	return data, before, stampOf(&st), err
+	return data, stampOf(&before), state, err
 }
 
 // errWriter reports that a program has the file open for writing. It never

@@ -370,38 +370,43 @@ func (w *Writer) clearTemp(l *leftover, s *dirEntry, fd int, now bool) error {
 		hold = nil
 	}
 	defer hold.release()
-	var late []byte
-	var before, after memory.Stamp
-	err = w.runSyscall("read "+r.Temp, func() (err error) {
-		late, before, after, err = w.Vault.readOpened(fd)
-		return err
-	})
-	odd := errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNotRegular)
-	digest := journal.Digest(late)
-	known := err == nil && (digest == r.Before || digest == r.After || digest == journal.Digest(l.before))
-	switch {
-	case err != nil && !odd:
-		return err
-	case now && (hold == nil || !known):
-		return errConcurrentSave
-	case known && hold.held():
-		return w.unlinkFile(s.dir, r.Temp)
-	case known: // a program is opening it
-		return errConcurrentSave
-	}
-	file, err := w.readVersion(s.dir, s.base)
+	temp, err := w.readVersion(s.dir, r.Temp)
+	known := temp.digest == r.Before || temp.digest == r.After ||
+		l.before != nil && temp.digest == journal.Digest(l.before)
 	switch {
 	case err != nil:
 		return err
-	case file.digest == "":
-		return w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
-	case odd:
-		return w.makeConflictCopy(s, l)
-	case before != after, len(late) == 0 && hold == nil && isRecentStamp(before):
+	case now && (hold == nil || !known):
 		return errConcurrentSave
+	case known:
+		if !hold.held() { // a program is opening it
+			return errConcurrentSave
+		}
+		return w.unlinkFile(s.dir, r.Temp)
+	}
+	file, err := w.readVersion(s.dir, s.base)
+	if err == nil && file.digest == "" {
+		return w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
+	}
+	var st unix.Stat_t
+	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	var data []byte
+	if err == nil {
+		data, err = readAll(fd, st.Size, w.Vault.maxFileSize())
+	}
+	switch {
+	case err == nil && journal.Digest(data) != temp.digest,
+		err == nil && len(data) == 0 && hold == nil && isRecentStamp(stampOf(&st)):
+		return errConcurrentSave
+	case errors.Is(err, ErrTooLarge):
+		return w.makeConflictCopy(s, l)
+	case err != nil:
+		return err
 	}
 	hold.release()
-	return w.mergeLate(s, l, late)
+	return w.mergeLate(s, l, data)
 }
 
 // errNotMerged reports that late text cannot be merged.
