@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/outbound"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 )
@@ -43,7 +44,7 @@ type Client struct {
 	Setting string // prefix of the configuration keys in errors; "llm" if empty
 
 	mu     sync.Mutex
-	status Status
+	status api.ModelStatus
 }
 
 // errInvalidAnswer reports an answer that does not have the required form.

@@ -5,21 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
-// Status contains the statistics of a client.
-type Status struct {
-	Requests int       // requests since the start
-	Failed   int       // requests without a usable answer
-	Failure  string    // last failure, without text of memory
-	FailedAt time.Time // time of the last failure; zero for never
-}
-
-// Status returns the statistics of the client.
-func (c *Client) Status() Status {
+// Status returns the model and the statistics of the client, without text of memory.
+func (c *Client) Status() api.ModelStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.status
+	s := c.status
+	s.Endpoint, s.Model = c.Endpoint, c.Model
+	return s
 }
 
 // A RefusedError is the rejection of an answer by the check of the caller. Its
@@ -50,7 +46,7 @@ func (c *Client) recordResult(err error) {
 		return
 	}
 	s.Failed++
-	s.FailedAt = time.Now()
+	s.FailedAt = time.Now().UTC()
 	s.Failure = err.Error()
 	if errors.As(err, new(*RefusedError)) {
 		s.Failure = "model response rejected: required text is missing or changed"

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/outbound"
 )
@@ -51,26 +52,20 @@ type Subscriber struct {
 	Logger    *slog.Logger      // never receives the text of messages
 
 	mu     sync.Mutex
-	status Status
-}
-
-// Status is the state of a subscription.
-type Status struct {
-	Connected bool
-	Messages  int       // handled since the start
-	Last      time.Time // time of the last one
-	Problem   string    // why the connection or the handling of a message failed; empty without a failure
+	status api.TopicStatus
 }
 
 // Status returns the present state of the subscription. It is safe for
 // concurrent use.
-func (s *Subscriber) Status() Status {
+func (s *Subscriber) Status() api.TopicStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.status
+	status := s.status
+	status.Server, status.Topic = s.Server, s.Topic
+	return status
 }
 
-func (s *Subscriber) updateStatus(f func(*Status)) {
+func (s *Subscriber) updateStatus(f func(*api.TopicStatus)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.status)
@@ -91,7 +86,7 @@ func CheckTopic(topic string) error {
 // Run subscribes until the context ends, and returns the error of the context.
 // It retries after all other errors.
 func (s *Subscriber) Run(ctx context.Context) error {
-	defer s.updateStatus(func(st *Status) { st.Connected = false })
+	defer s.updateStatus(func(st *api.TopicStatus) { st.Connected = false })
 	client := &http.Client{Transport: s.Transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
 		return fmt.Errorf("server redirects to %s: set capture.ntfy.server to that host", req.URL.Host)
 	}}
@@ -105,7 +100,7 @@ func (s *Subscriber) Run(ctx context.Context) error {
 		if refused, ok := errors.AsType[*outbound.Error](err); ok {
 			delay = max(delay, min(refused.RetryAfter, maxServerDelay))
 		}
-		s.updateStatus(func(st *Status) { st.Connected, st.Problem = false, err.Error() })
+		s.updateStatus(func(st *api.TopicStatus) { st.Connected, st.Problem = false, err.Error() })
 		s.Logger.Warn("cannot receive the topic", "err", err, "again", delay.Round(time.Second))
 		waitDelay(ctx, delay)
 	}
@@ -140,7 +135,7 @@ func (s *Subscriber) handleMessage(ctx context.Context, at *position, m Message)
 			break
 		}
 		delay := retryDelay(failures)
-		s.updateStatus(func(st *Status) { st.Problem = "cannot save a message: " + err.Error() })
+		s.updateStatus(func(st *api.TopicStatus) { st.Problem = "cannot save a message: " + err.Error() })
 		s.Logger.Warn("cannot save a message", "id", m.ID, "err", err, "again", delay.Round(time.Second))
 		waitDelay(ctx, delay)
 	}
@@ -149,7 +144,7 @@ func (s *Subscriber) handleMessage(ctx context.Context, at *position, m Message)
 	}
 	at.addHandled(m)
 	s.savePosition(at)
-	s.updateStatus(func(st *Status) {
+	s.updateStatus(func(st *api.TopicStatus) {
 		st.Messages++
 		st.Last, st.Problem = m.Time, ""
 	})

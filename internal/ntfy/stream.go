@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/outbound"
 )
 
@@ -109,7 +110,7 @@ func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *positio
 		watch.Stop() // the time of the handler does not count as silence
 		switch e.Kind {
 		case "open":
-			s.updateStatus(func(st *Status) { st.Connected, st.Problem = true, "" })
+			s.updateStatus(func(st *api.TopicStatus) { st.Connected, st.Problem = true, "" })
 			s.Logger.Info("receiving the topic", "server", s.Server)
 			if at.setBegin(e.Time) {
 				s.savePosition(at)

@@ -63,9 +63,7 @@ func (d *daemon) modelStatus() *api.ModelStatus {
 	if d.model == nil {
 		return nil
 	}
-	s, l := d.model.Status(), &d.config.LLM
-	return &api.ModelStatus{
-		Endpoint: l.Endpoint, Model: l.Model, Private: l.Private,
-		Requests: s.Requests, Failed: s.Failed, Failure: s.Failure, FailedAt: s.FailedAt.UTC(),
-	}
+	s := d.model.Status()
+	s.Private = d.config.LLM.Private
+	return &s
 }

@@ -58,8 +58,6 @@ func (d *daemon) topicStatus() *api.TopicStatus {
 		return nil
 	}
 	s := d.topic.Status()
-	return &api.TopicStatus{
-		Server: d.topic.Server, Topic: d.topic.Topic, Connected: s.Connected,
-		Messages: s.Messages, Refused: int(d.topic.refused.Load()), Last: s.Last, Problem: s.Problem,
-	}
+	s.Refused = int(d.topic.refused.Load())
+	return &s
 }
