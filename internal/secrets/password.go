@@ -49,7 +49,7 @@ const closing = "[\"'*_`）)\\]}]{0,3}"
 
 // link matches the text between a word, or its purpose, and its value: an optional remark
 // in brackets, then a sign, which is the first group, or a verb.
-var link = lazyregexp.New(`^(?:\s*[(（][^()（）]{1,40}[)）])?` + closing +
+var link = lazyregexp.New(`^` + closing + `(?:\s*[(（][^()（）]{1,40}[)）])?` + closing +
 	`[ \t]*(?:(:=|=>|->|→|[:=：＝])|` + verb + `)` + opening)
 
 // verbLink matches a verb in front of a value.
@@ -77,9 +77,13 @@ const (
 func matchConnection(s string) (end int, sign bool) {
 	at, next := 0, len(s)-len(skipClosing(s)) // the end of the previous word, and of closing signs after it
 	owner := -1                               // offset of the first "'s", which may be a verb as well
-	for n := range purposeSize + 1 {
+	for n := 0; n <= purposeSize; {
 		blank, word := nextWord(s[next:])
-		switch r, _ := utf8.DecodeRuneInString(s[next+blank:]); {
+		r, size := utf8.DecodeRuneInString(s[next+blank:])
+		if r >= firstCJK {
+			word = s[next+blank : next+blank+size]
+		}
+		switch {
 		case isOneOf(word, verbWords):
 			if m := verbLink().FindStringIndex(s[next+blank:]); m != nil {
 				return next + blank + m[1], false
@@ -89,7 +93,12 @@ func matchConnection(s string) (end int, sign bool) {
 				return at + m[1], m[2] >= 0
 			}
 		}
-		if blank == 0 || word == "" || n == 0 && !isOneOf(word, purposeWords) {
+		if word == "" || n == 0 && !isOneOf(word, purposeWords) {
+			break
+		}
+		if blank > 0 {
+			n++
+		} else if n == 0 || r < firstCJK { // no blank ends the previous word
 			break
 		}
 		next += blank + len(word)
@@ -117,7 +126,7 @@ func nextWord(s string) (blank int, word string) {
 		return len(s) - len(rest), ""
 	}
 	end := strings.IndexFunc(rest, func(r rune) bool {
-		return !isWordRune(r) && !strings.ContainsRune("_.'@-", r)
+		return r >= firstCJK || !isWordRune(r) && !strings.ContainsRune("_.'@-", r)
 	})
 	if end < 0 {
 		end = len(rest)
@@ -297,7 +306,10 @@ func readBareValue(before, line string, size int) (v passwordValue, start int) {
 	}
 	v, start = readPasswordValue(line, start)
 	switch {
-	case !numberEnd().MatchString(v.rest), compound().MatchString(v.text):
+	case !numberEnd().MatchString(v.rest):
+		v.text = ""
+	case v.quoted:
+	case compound().MatchString(v.text):
 		v.text = ""
 	case capitals && !isHan && rest == line[size:] && !pinPurpose().MatchString(v.rest) &&
 		!strings.ContainsFunc(before[strings.LastIndexByte(before, '\n')+1:], isWordRune):
