@@ -466,7 +466,7 @@ func TestExcerpts(t *testing.T) {
 				if text, ok := some[f.path]; ok {
 					want = layout.Parse(f.path, []byte(text), meta).For(v)
 				}
-				if diff := cmp.Diff(knownProperties(want), knownProperties(got), cmpopts.IgnoreUnexported(memory.Entry{}, memory.Task{}, memory.Link{})); diff != "" {
+				if diff := cmp.Diff(knownProperties(want), knownProperties(got), cmpopts.IgnoreUnexported(memory.Heading{}, memory.Entry{}, memory.Task{}, memory.Link{})); diff != "" {
 					t.Fatalf("wood %d: %q sees %s otherwise (-as if the rest did not exist +as it is):\n%s\n%s\n--- as seen:\n%s", seed, who, f.path, diff, all[f.path], some[f.path])
 				}
 				if got != nil && len(got.Source) < len(all[f.path]) {
