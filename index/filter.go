@@ -11,16 +11,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A preparedFilter is a [Filter] for one view. It evaluates postings once, the
-// conditions on a variant once for each variant, and the remaining conditions for
-// each record.
+// A preparedFilter contains what a search evaluates once of its [Filter]: the conditions
+// on postings. Those on a variant are evaluated once for each variant, and the
+// remaining ones for each record.
 type preparedFilter struct {
-	*Filter
-	view   memory.View
-	copied func(variant uint32) bool
-	set    entrySet // entries that pass the conditions on postings; nil if all pass
-	since  int64
-	until  int64
+	set          entrySet // entries that pass the conditions on postings; nil if all pass
+	since, until int64
 }
 
 // An entrySet is a set of entries: one bit for each slot, by block number.
@@ -86,25 +82,24 @@ func (f *Filter) conditions() (all [][]string) {
 }
 
 func (s *search) prepareFilter(excluded []qterm) {
-	f := &s.query.Filter
-	v := &preparedFilter{Filter: f, view: s.view, copied: s.copied, since: noTime, until: forever}
-	if !f.Since.IsZero() {
-		v.since = f.Since.UnixNano()
+	q, f := &s.query.Filter, &s.filter
+	f.since, f.until = noTime, forever
+	if !q.Since.IsZero() {
+		f.since = q.Since.UnixNano()
 	}
-	if !f.Until.IsZero() {
-		v.until = f.Until.UnixNano()
+	if !q.Until.IsZero() {
+		f.until = q.Until.UnixNano()
 	}
-	for _, keys := range f.conditions() {
-		v.set = v.set.and(s.entriesWith(levelSection, keys...))
+	for _, keys := range q.conditions() {
+		f.set = f.set.and(s.entriesWith(levelSection, keys...))
 	}
 	for _, t := range excluded {
 		none := s.entriesWith(levelOnce, termKey(kindWord, t.term))
 		for i := range none {
 			none[i] = ^none[i]
 		}
-		v.set = v.set.and(none)
+		f.set = f.set.and(none)
 	}
-	s.filter = v
 }
 
 func cleanTags(tags []string) []string {
@@ -122,59 +117,49 @@ func cleanTags(tags []string) []string {
 // passesVariant reports whether a variant passes the conditions that concern all
 // of its entries. It reads the record of the variant only if necessary. If ask is
 // set, the caller must also evaluate the record of each entry.
-func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
-	kind := t.rows.at(n).kind
-	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, kind) ||
-		kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) {
+func (s *search) passesVariant(n uint32) (pass, ask bool) {
+	q, kind := &s.query.Filter, s.table.rows.at(n).kind
+	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) ||
+		kind == memory.Archive && !q.Archived && !slices.Contains(q.Kinds, memory.Archive) {
 		return false, false
 	}
-	ask = v.State != nil
-	if v.since != noTime || v.until != forever {
-		r := t.variantAt(n)
-		if r.newest < v.since || r.oldest > v.until || v.since != noTime && v.copied(n) {
+	ask = q.State != nil
+	if since, until := s.filter.since, s.filter.until; since != noTime || until != forever {
+		v := s.table.variantAt(n)
+		if v.newest < since || v.oldest > until || since != noTime && s.copied(n) {
 			return false, false
 		}
-		ask = ask || r.oldest < v.since || r.newest > v.until
+		ask = ask || v.oldest < since || v.newest > until
 	}
-	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.passesFile(t.variantAt(n).file) {
-		return false, false
+	if q.Path == "" && q.Session == "" && q.Contact == "" {
+		return true, ask
 	}
-	return true, ask
-}
-
-func (v *preparedFilter) passesFile(f *file) bool {
-	if v.Path != "" && !MatchPath(v.Path, f.Path) {
-		return false
-	}
+	f := s.table.variantAt(n).file
 	// session_id and contact_id belong to the frontmatter. A view that cannot
 	// read the frontmatter finds a session only by its file name.
-	if v.Session != "" && !(f.Kind == memory.Session && f.name == v.Session) &&
-		!(f.Session == v.Session && f.frontReadable(v.view)) {
-		return false
-	}
-	if v.Contact != "" && !(f.contact == v.Contact && f.frontReadable(v.view)) {
-		return false
-	}
-	return true
+	front := f.frontReadable(s.view)
+	return (q.Path == "" || MatchPath(q.Path, f.Path)) &&
+		(q.Session == "" || f.Kind == memory.Session && f.name == q.Session || f.Session == q.Session && front) &&
+		(q.Contact == "" || f.contact == q.Contact && front), ask
 }
 
 const forever = math.MaxInt64
 
 // passesEntry reports whether one entry passes the conditions that passesVariant
 // does not cover.
-func (v *preparedFilter) passesEntry(p *variant, e int) bool {
-	return (v.set == nil || v.set.has(p, e)) && v.passesRecord(&p.entries[e])
+func (s *search) passesEntry(p *variant, e int) bool {
+	return (s.filter.set == nil || s.filter.set.has(p, e)) && s.passesRecord(&p.entries[e])
 }
 
-func (v *preparedFilter) passesRecord(e *entry) bool {
-	if e.time < v.since || e.time > v.until {
+func (s *search) passesRecord(e *entry) bool {
+	if e.time < s.filter.since || e.time > s.filter.until {
 		return false
 	}
-	if v.State == nil {
+	if s.query.Filter.State == nil {
 		return true
 	}
 	want := flagOpen
-	if *v.State == memory.Done {
+	if *s.query.Filter.State == memory.Done {
 		want = flagDone
 	}
 	return e.flags&want != 0

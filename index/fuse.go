@@ -116,10 +116,10 @@ func (s *search) eachText(part memory.Partition, key TextKey, yield func(entryKe
 		v := s.table.variantAt(k.variant)
 		pass, known := s.meaning.passing[k.variant]
 		if !known {
-			pass, _ = s.filter.passesVariant(s.table, k.variant)
+			pass, _ = s.passesVariant(k.variant)
 			s.meaning.passing[k.variant] = pass
 		}
-		if pass && s.filter.passesEntry(v, int(k.entry)) {
+		if pass && s.passesEntry(v, int(k.entry)) {
 			yield(k)
 		}
 	}

@@ -123,12 +123,12 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 	if a.some == 0 {
 		pt := s.table.variantAt(a.variant)
 		return candidate{entryKey: entryKey{a.variant, 0}, score: file, dup: uint16(pt.entries[0].dup)},
-			e == 0 && sections && s.filter.passesEntry(pt, 0) && s.passesText(entryKey{a.variant, 0})
+			e == 0 && sections && s.passesEntry(pt, 0) && s.passesText(entryKey{a.variant, 0})
 	}
 	cells := s.cells[a.first : a.first+a.n]
 	c := &cells[e]
 	if c.own == 0 || c.marks&markOut != 0 || c.marks&markOwn == 0 && !sections ||
-		a.checkEach && !s.filter.passesRecord(&s.table.variantAt(a.variant).entries[e]) ||
+		a.checkEach && !s.passesRecord(&s.table.variantAt(a.variant).entries[e]) ||
 		!s.passesText(entryKey{a.variant, int32(e)}) {
 		return candidate{}, false
 	}
@@ -162,11 +162,11 @@ func (s *search) eachFiltered(yield func(candidate)) {
 		if v == nil || !s.view.Readable(v.partition) {
 			continue
 		}
-		if pass, _ := s.filter.passesVariant(s.table, n); !pass {
+		if pass, _ := s.passesVariant(n); !pass {
 			continue
 		}
 		for e := range v.entries {
-			if k := (entryKey{n, int32(e)}); s.filter.passesEntry(v, e) && s.passesText(k) {
+			if k := (entryKey{n, int32(e)}); s.passesEntry(v, e) && s.passesText(k) {
 				yield(candidate{entryKey: k, dup: uint16(v.entries[e].dup)})
 			}
 		}

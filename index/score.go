@@ -122,7 +122,7 @@ func (s *search) accumulatorOf(number uint32) int32 {
 		return i - 1
 	}
 	row := s.table.rows.at(number)
-	pass, ask := s.filter.passesVariant(s.table, number)
+	pass, ask := s.passesVariant(number)
 	a := acc{variant: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
 	if pass {
 		a.n = row.entries
@@ -243,7 +243,7 @@ func (s *search) touch(variant uint32) int32 {
 // passesSlot reports whether the entry in a slot of a posting passes the filter.
 func (s *search) passesSlot(a *acc, f *termPosting, slot int) bool {
 	return (s.filter.set == nil || s.filter.set.hasSlot(f.block, slot)) &&
-		(!a.checkEach || s.filter.passesRecord(&s.table.variantAt(a.variant).entries[entryOfSlot(int(f.nth), slot)]))
+		(!a.checkEach || s.passesRecord(&s.table.variantAt(a.variant).entries[entryOfSlot(int(f.nth), slot)]))
 }
 
 func (s *search) fileNorms() norms {

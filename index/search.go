@@ -33,7 +33,7 @@ type search struct {
 	own      entrySet // decisions and preferences, for a question in the first person
 	decided  entrySet // entries that state a decision, for a question for one
 
-	filter *preparedFilter
+	filter preparedFilter
 	*scores
 	phrases phraseMatches
 	meaning meaningMatches
