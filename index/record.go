@@ -126,23 +126,6 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 // postings. An index with another version is rebuilt.
 const recordVersion = 36
 
-// The kinds of partitions in terms and records.
-const (
-	privatePartition = '0'
-	publicPartition  = '1'
-	excerptPartition = '2'
-)
-
-func partitionKind(p memory.Partition) byte {
-	switch {
-	case p.Excerpt:
-		return excerptPartition
-	case p.Visibility == memory.PublicOK:
-		return publicPartition
-	}
-	return privatePartition
-}
-
 // marshal returns the stored form of the record.
 func (f *file) marshal() []byte {
 	n := 0
@@ -197,13 +180,11 @@ func (f *file) code(c *codec) {
 
 func (p *variant) code(c *codec) {
 	c.string(&p.partition.Owner)
-	kind := partitionKind(p.partition)
+	kind := p.partition.Kind()
 	number(c, &kind)
-	if kind != privatePartition {
-		p.partition.Visibility, p.partition.Excerpt = memory.PublicOK, kind == excerptPartition
-	}
-	c.bad = c.bad || kind != partitionKind(p.partition)
-	if kind != privatePartition {
+	p.partition = memory.PartitionOf(p.partition.Owner, kind)
+	c.bad = c.bad || kind != p.partition.Kind()
+	if p.partition.Visibility == memory.PublicOK {
 		fixed(c, &p.sum)
 		c.varint(&p.written, 0)
 		c.bool(&p.saved)

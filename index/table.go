@@ -126,7 +126,7 @@ func (t *table) refOf(block uint32) ref {
 // credential.
 func prefixOf(p memory.Partition) string {
 	hash := sha256.Sum256([]byte(p.Owner))
-	return string(append(hash[:16], partitionKind(p)))
+	return string(append(hash[:16], p.Kind()))
 }
 
 // assignBlocks gives the new blocks of a file numbers that no block in the table has.

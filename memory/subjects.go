@@ -115,13 +115,28 @@ func (v View) Partitions() []Partition {
 
 // Compare orders partitions by owner, private before public before excerpts.
 func (p Partition) Compare(q Partition) int {
-	order := func(p Partition) int {
-		if p.Excerpt {
-			return int(PublicOK) + 1
-		}
-		return int(p.Visibility)
+	return cmp.Or(cmp.Compare(p.Owner, q.Owner), cmp.Compare(p.Kind(), q.Kind()))
+}
+
+// Kind returns the digit that stands for the kind of the partition in stored data: 0 for
+// private text, 1 for public text, and 2 for excerpts.
+func (p Partition) Kind() byte {
+	switch {
+	case p.Excerpt:
+		return '2'
+	case p.Visibility == PublicOK:
+		return '1'
 	}
-	return cmp.Or(cmp.Compare(p.Owner, q.Owner), cmp.Compare(order(p), order(q)))
+	return '0'
+}
+
+// PartitionOf returns the partition of an owner key and a kind (see [Partition.Kind]).
+func PartitionOf(owner string, kind byte) Partition {
+	p := Partition{Owner: owner, Excerpt: kind == '2'}
+	if kind != '0' {
+		p.Visibility = PublicOK
+	}
+	return p
 }
 
 // Directories maps directories to subjects, from the claims in their files. The

@@ -58,27 +58,8 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// partitionName and partitionOf convert between partitions and their names in
-// files.
-func partitionName(p memory.Partition) string {
-	switch {
-	case p.Excerpt:
-		return p.Owner + "\x002"
-	case p.Visibility == memory.PublicOK:
-		return p.Owner + "\x001"
-	}
-	return p.Owner + "\x000"
-}
-
-func partitionOf(name string) (p memory.Partition) {
-	owner, kind, _ := strings.Cut(name, "\x00")
-	p.Owner = owner
-	if kind != "0" {
-		p.Visibility = memory.PublicOK
-	}
-	p.Excerpt = kind == "2"
-	return p
-}
+// partitionName returns the name of a partition in files: its owner, a zero byte, and its kind.
+func partitionName(p memory.Partition) string { return p.Owner + "\x00" + string(p.Kind()) }
 
 // header returns the beginning of the file: the magic number, the number of
 // dimensions, the length of the name, the name, and a checksum.
@@ -120,7 +101,11 @@ func (p *partitionFile) read(r io.Reader) error {
 	if _, err := io.ReadFull(r, name); err != nil {
 		return errDamaged
 	}
-	p.of = partitionOf(string(name[:len(name)-4]))
+	owner, kind, _ := strings.Cut(string(name[:len(name)-4]), "\x00")
+	if kind == "" {
+		return errDamaged
+	}
+	p.of = memory.PartitionOf(owner, kind[0])
 	if string(p.header()) != string(head)+string(name) {
 		return errDamaged
 	}
