@@ -127,7 +127,8 @@ func (x *Index) Size() int64 {
 	if x.store == nil {
 		return 0
 	}
-	return dirSize(x.store.dir)
+	size, _ := x.store.scorch.StatsMap()["CurOnDiskBytes"].(uint64)
+	return int64(size)
 }
 
 // Status returns the state of the index.

@@ -559,6 +559,7 @@ func (p guardedSegments) MergeUsing(segments []zapapi.Segment, drops []*roaring.
 	return numbers, size, err
 }
 
+// checkSegment verifies the checksum at the end of the file of a segment.
 func checkSegment(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -570,35 +571,17 @@ func checkSegment(name string) error {
 		return err
 	}
 	if info.Size() < zap.FooterSize {
-		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a segment",
-			info.Size())}
+		return fmt.Errorf("%s: %d bytes are too few for a segment", name, info.Size())
 	}
-	sum := crc32.NewIEEE()
-	if _, err := io.CopyN(sum, f, info.Size()-4); err != nil {
-		return err
+	sum, tail := crc32.NewIEEE(), make([]byte, 4)
+	_, err = io.CopyN(sum, f, info.Size()-4)
+	if err == nil {
+		_, err = io.ReadFull(f, tail)
 	}
-	var tail [4]byte
-	if _, err := io.ReadFull(f, tail[:]); err != nil {
-		return err
+	if err == nil && binary.BigEndian.Uint32(tail) != sum.Sum32() {
+		return fmt.Errorf("%s: %w", name, errChecksum)
 	}
-	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
-		return &fs.PathError{Op: "check", Path: name, Err: errChecksum}
-	}
-	return nil
+	return err
 }
 
 var errChecksum = errors.New("checksum mismatch")
-
-// dirSize returns the total size of the readable files below a directory, in bytes.
-func dirSize(dir string) (n int64) {
-	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return nil
-		}
-		if info, err := e.Info(); err == nil {
-			n += info.Size()
-		}
-		return nil
-	})
-	return n
-}

@@ -73,21 +73,13 @@ func (x *Index) FileTexts(path string) (list []TextRef) {
 	return list
 }
 
-// CountTexts returns the number of different texts of a partition.
-func (x *Index) CountTexts(part memory.Partition) int {
-	if p := x.snapshot().partitions[part]; p != nil {
-		return p.texts
-	}
-	return 0
-}
-
-// TextPartitions returns the partitions with texts, in order.
-func (x *Index) TextPartitions() (list []memory.Partition) {
-	for _, p := range x.snapshot().partitions {
+// CountTexts returns the numbers of different texts of the partitions with texts.
+func (x *Index) CountTexts() map[memory.Partition]int {
+	counts := make(map[memory.Partition]int)
+	for of, p := range x.snapshot().partitions {
 		if p.texts > 0 {
-			list = append(list, p.Partition)
+			counts[of] = p.texts
 		}
 	}
-	slices.SortFunc(list, memory.Partition.Compare)
-	return list
+	return counts
 }

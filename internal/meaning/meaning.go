@@ -33,8 +33,7 @@ type Index interface {
 	HasText(p memory.Partition, key index.TextKey) bool
 	FileTexts(path string) []index.TextRef
 	FilesLacking(has func(memory.Partition, index.TextKey) bool) []string
-	CountTexts(p memory.Partition) int
-	TextPartitions() []memory.Partition
+	CountTexts() map[memory.Partition]int
 }
 
 // An Embedder keeps the vectors of the texts in an index. Its exported fields must
@@ -311,8 +310,8 @@ func (e *Embedder) Rescan() error {
 	for _, p := range e.listPartitions() {
 		stored += p.len()
 	}
-	for _, of := range e.Index.TextPartitions() {
-		present += e.Index.CountTexts(of)
+	for _, n := range e.Index.CountTexts() {
+		present += n
 	}
 	if stored <= 2*present+10_000 {
 		return nil
@@ -401,9 +400,9 @@ func (e *Embedder) partition(of memory.Partition) *partitionFile {
 // Status returns the state of the embedder, without the endpoint.
 func (e *Embedder) Status() api.EmbedStatus {
 	total := 0
-	for _, p := range e.Index.TextPartitions() {
+	for p, n := range e.Index.CountTexts() {
 		if e.mayEmbed(p) {
-			total += e.Index.CountTexts(p)
+			total += n
 		}
 	}
 	e.mu.Lock()
@@ -420,7 +419,7 @@ func (e *Embedder) Count(p memory.Partition) (ready, pending int) {
 	if !e.mayEmbed(p) {
 		return 0, 0
 	}
-	total := e.Index.CountTexts(p)
+	total := e.Index.CountTexts()[p]
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	pending = len(e.missing[p])

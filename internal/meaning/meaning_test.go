@@ -82,7 +82,7 @@ func TestPrivate(t *testing.T) {
 	if diff := gocmp.Diff([]string{"- " + bought}, w.sent()); diff != "" {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
-	for _, p := range w.index.TextPartitions() {
+	for p := range w.index.CountTexts() {
 		ready, pending := w.Count(p)
 		if pending != 0 || ready != 0 && p.Visibility != memory.PublicOK {
 			t.Errorf("%v: %d ready, %d pending", p, ready, pending)

@@ -60,10 +60,13 @@ func (x *fakeIndex) all() map[memory.Partition]map[index.TextKey]bool {
 }
 
 func (x *fakeIndex) HasText(p memory.Partition, key index.TextKey) bool { return x.all()[p][key] }
-func (x *fakeIndex) CountTexts(p memory.Partition) int                  { return len(x.all()[p]) }
 
-func (x *fakeIndex) TextPartitions() []memory.Partition {
-	return slices.SortedFunc(maps.Keys(x.all()), memory.Partition.Compare)
+func (x *fakeIndex) CountTexts() map[memory.Partition]int {
+	counts := map[memory.Partition]int{}
+	for p, keys := range x.all() {
+		counts[p] = len(keys)
+	}
+	return counts
 }
 
 func (x *fakeIndex) FilesLacking(has func(memory.Partition, index.TextKey) bool) (paths []string) {

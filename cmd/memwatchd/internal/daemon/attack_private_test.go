@@ -273,8 +273,8 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 		})
 		waitUntil(t, "all texts have vectors", func() bool {
 			texts := 0
-			for _, p := range g.daemon.index.TextPartitions() {
-				texts += g.daemon.index.CountTexts(p)
+			for _, n := range g.daemon.index.CountTexts() {
+				texts += n
 			}
 			s := g.daemon.Report().Embed
 			return s != nil && s.Embedded == texts && s.Pending == 0
