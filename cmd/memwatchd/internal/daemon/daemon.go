@@ -51,7 +51,6 @@ type daemon struct {
 	subjects *subjectMap
 	index    *index.Index
 	pipeline *pipeline
-	server   *ipc.Server
 	writer   *vault.Writer    // nil without a journal, which every write requires
 	todos    *todosync.Syncer // nil if there is no writer
 
@@ -80,7 +79,7 @@ var _ ops.Indexer = (*daemon)(nil)
 // openDaemon takes the locks and opens the vault, the index and the writer.
 func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 	d := &daemon{config: c, logger: logger, started: time.Now(), scanned: make(chan struct{}),
-		indexIncomplete: make(chan struct{}, 1), server: new(ipc.Server)}
+		indexIncomplete: make(chan struct{}, 1)}
 	for _, l := range c.IPC.Listeners {
 		d.sockets = append(d.sockets, cmp.Or(l.Path, l.Address))
 	}
@@ -134,6 +133,8 @@ func (d *daemon) openComponents() error {
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
 		cached: map[string]*cachedDocument{}}
 	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger}
+	d.watch(d.memory, d.logger)
+	d.openRoots()
 	version, err := d.indexVersion()
 	if err != nil {
 		return err
@@ -154,8 +155,6 @@ func (d *daemon) openComponents() error {
 	if err := d.openEmbedder(); err != nil {
 		return err
 	}
-	d.watch(d.memory, d.logger)
-	d.openRoots()
 	d.share, err = d.openShare()
 	if err != nil {
 		return err
@@ -256,9 +255,9 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	}, Administration: ops.Administration{
 		Indexer: d, ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
 	}}
-	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
-	d.server.Root = d.config.Memory.Dir
-	d.server.Limits = c.Tuning.Limits
+	server := &ipc.Server{
+		Backend: m, Root: c.Memory.Dir, Version: build.Version(), Logger: d.logger, Limits: c.Tuning.Limits,
+	}
 	d.attachWriter(m)
 	if d.model != nil {
 		m.Judge, m.JudgePrivate = d.model, c.LLM.Private
@@ -288,7 +287,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	}
 	start(func(ctx context.Context) error { return d.runConfirmation(ctx, epoch) })
 	start(d.recheckUserDirs)
-	start(func(ctx context.Context) error { return d.server.Run(ctx, listeners...) })
+	start(func(ctx context.Context) error { return server.Run(ctx, listeners...) })
 	start(func(ctx context.Context) error { return d.supervisor.runNotifications(ctx, listeners, d.logger) })
 	start(func(ctx context.Context) error {
 		return m.Reduce(ctx, func(err error) { d.logger.Warn("captured text", "err", err) })
