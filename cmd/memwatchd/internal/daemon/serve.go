@@ -30,7 +30,10 @@ type reloader struct {
 	listeners  []*ipc.Listener
 }
 
-var errReload = errors.New("the configuration changed")
+// A reload ends a daemon whose configuration has changed.
+type reload struct{ next *config.Config }
+
+func (*reload) Error() string { return "the configuration changed" }
 
 // Run runs a daemon until the context ends, then returns nil, and logs to
 // stderr. It returns an error if the daemon cannot start or fails. SIGHUP
@@ -45,10 +48,11 @@ func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Wr
 	defer context.AfterFunc(ctx, func() { s.supervisor.notify(sd.SdNotifyStopping) })()
 	var good *config.Config // the last configuration that ran
 	for {
-		next, ran, err := s.runOnce(ctx, c, hup)
+		ran, err := s.runOnce(ctx, c, hup)
+		r, reloads := errors.AsType[*reload](err)
 		switch {
-		case errors.Is(err, errReload):
-			good, c = c, next
+		case reloads:
+			good, c = c, r.next
 		case err == nil || ran || good == nil:
 			return err
 		default:
@@ -58,20 +62,19 @@ func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Wr
 	}
 }
 
-// runOnce runs one daemon until it ends. With errReload it returns the next
-// configuration. ran reports whether the daemon started.
-func (s *reloader) runOnce(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool,
-	err error) {
+// runOnce runs one daemon until it ends. The error is a reload if another one must run with
+// the next configuration. ran reports whether the daemon started.
+func (s *reloader) runOnce(ctx context.Context, c *config.Config, hup <-chan os.Signal) (ran bool, err error) {
 	logger := s.newLogger(c)
 	slog.SetDefault(logger) // libraries log there too
 	d, err := openDaemon(c, logger)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	listeners, err := s.openListeners(c)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	d.supervisor = s.supervisor
 	if c.Warning != "" {
@@ -80,37 +83,33 @@ func (s *reloader) runOnce(ctx context.Context, c *config.Config, hup <-chan os.
 	logger.Info("serving", "root", c.Memory.Dir, "socket", d.sockets[0], "pid", os.Getpid(), "version", build.Version())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	reloaded := make(chan *config.Config, 1)
-	go func() {
-		if next := s.awaitReload(ctx, hup, logger); next != nil {
-			reloaded <- next
-			cancel(errReload)
-		}
-	}()
+	go s.awaitReload(ctx, hup, logger, cancel)
 	go s.showProgress(ctx, d)
 	err = d.run(ctx, listeners)
-	if err == nil && context.Cause(ctx) == errReload {
-		return <-reloaded, true, errReload
+	if err != nil {
+		return true, err
 	}
-	if err == nil {
-		logger.Info("stopped")
+	if r, ok := errors.AsType[*reload](context.Cause(ctx)); ok {
+		return true, r
 	}
-	return nil, true, err
+	logger.Info("stopped")
+	return true, nil
 }
 
-// awaitReload returns the next valid configuration, or nil when the context
-// ends.
-func (s *reloader) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *config.Config {
+// awaitReload ends the context with the next valid configuration.
+func (s *reloader) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger,
+	cancel context.CancelCauseFunc) {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-hup:
 			s.supervisor.notifyReloading()
 			c, err := config.Load(s.flags, os.Environ())
 			if err == nil {
 				logger.Info("configuration reloaded")
-				return c
+				cancel(&reload{c})
+				return
 			}
 			logger.Error("new configuration is invalid, keeping the old one", "err", err)
 			s.supervisor.notify(sd.SdNotifyReady)
