@@ -17,7 +17,7 @@ const catchUpTime = 5 * time.Second
 // completion, processFiles therefore first reads the files that were saved
 // earlier and not read since. Reported are the files whose completions a program
 // reports now.
-func (s *Syncer) processFiles(paths []string, reported ...string) {
+func (s *Syncer) processFiles(paths, reported []string) {
 	rules := s.rules()
 	files := s.readAll(paths, rules)
 	if s.CatchUp != nil && s.hasCompletion(files, rules) {
@@ -110,11 +110,11 @@ func (s *Syncer) recordFiles(files []*File, rules *Rules) {
 	s.mu.Lock()
 	s.catalogue.Prune(rules.First)
 	done := s.recordFilesLocked(files, rules)
-	if s.dirty.IsZero() && len(files) > 0 {
+	if s.dirty.IsZero() && (len(files) > 0 || s.recordOnly) {
 		s.dirty = s.Now()
 	}
 	s.mu.Unlock()
-	if len(done) > 0 {
+	if len(done) > 0 || s.recordOnly {
 		s.saveState(true) // saved at once, so that a restart does not see the completion as new
 	}
 }
@@ -128,7 +128,7 @@ func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 		}
 	}
 	done, moved := c.Update(files, s.requests, rules)
-	if s.Off {
+	if s.Off || s.recordOnly {
 		done = nil
 	}
 	for i := range s.requests {

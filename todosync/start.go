@@ -57,17 +57,9 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 			files = append(files, f)
 		}
 	}
+	s.recordFiles(files, rules)
 	if s.recordOnly {
-		s.mu.Lock()
-		s.catalogue.Update(files, nil, rules)
-		s.catalogue.Prune(rules.First)
-		s.dirty = s.Now()
-		s.mu.Unlock()
-		s.saveState(true)
-		s.Logger.Info("recorded the current tasks, synchronizing changes from now on", "files",
-			len(files))
-	} else {
-		s.recordFiles(files, rules)
+		s.Logger.Info("recorded the current tasks, synchronizing changes from now on", "files", len(files))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -181,9 +181,17 @@ func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	if !s.Started() {
 		return nil
 	}
-	all := append(paths[:len(paths):len(paths)], s.debouncedFiles()...)
-	slices.Sort(all)
-	s.processFiles(slices.Compact(all), paths...)
+	return s.processDue(ctx, paths)
+}
+
+// processDue reads the reported and all due files, ticks the resulting boxes, and returns
+// them.
+func (s *Syncer) processDue(ctx context.Context, reported []string) []Copy {
+	paths := slices.Concat(reported, s.debouncedFiles())
+	slices.Sort(paths)
+	if len(paths) > 0 {
+		s.processFiles(slices.Compact(paths), reported)
+	}
 	defer s.saveState(false)
 	return s.writeDue(ctx)
 }
@@ -235,11 +243,7 @@ func (s *Syncer) work(ctx context.Context) (wait time.Duration, more bool) {
 	if s.wasClockAhead() && s.compareAll(ctx) != nil {
 		return 0, false
 	}
-	if paths := s.debouncedFiles(); len(paths) > 0 {
-		s.processFiles(paths)
-	}
-	s.writeDue(ctx)
-	s.saveState(false)
+	s.processDue(ctx, nil)
 	return s.nextWork()
 }
 
