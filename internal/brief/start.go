@@ -110,10 +110,8 @@ type startPart struct {
 }
 
 type renderedPart struct {
-	text    string
-	items   int
-	omitted api.Omitted // for lack of space
-	note    string      // description of the omitted text, with the call that returns it
+	Block
+	note string // description of the omitted text, with the call that returns it
 }
 
 // A startFile is a file with its part in a start block.
@@ -293,10 +291,10 @@ func (b *startBuilder) addFile(f startFile) {
 			p.note = fmt.Sprintf(b.own.omittedFile, path, left)
 		}
 		if text == "" {
-			p.omitted.Files = 1
+			p.Omitted.Files = 1
 			return p
 		}
-		p.text, p.items, p.omitted.Characters = head+text+"\n", 1, left
+		p.Text, p.Items, p.Omitted.Characters = head+text+"\n", 1, left
 		return p
 	}})
 }
@@ -310,10 +308,9 @@ func (b *startBuilder) addItems(items []Item) {
 	}
 	b.parts = append(b.parts, startPart{itemsShare, func(room int) (p renderedPart) {
 		style.MaxChars = room
-		shown := style.Items(items)
-		p.text, p.items, p.omitted.Items = shown.Text, shown.Items, shown.Omitted.Items
-		if p.omitted.Items > 0 {
-			p.note = fmt.Sprintf(b.own.omittedItems, p.omitted.Items)
+		p.Block = style.Items(items)
+		if p.Omitted.Items > 0 {
+			p.note = fmt.Sprintf(b.own.omittedItems, p.Omitted.Items)
 		}
 		return p
 	}})
@@ -326,10 +323,10 @@ func (b *startBuilder) addList(share int, header string, lines []string, note st
 		return
 	}
 	b.parts = append(b.parts, startPart{share, func(room int) (p renderedPart) {
-		p.text, p.items = listText(header, lines[:min(len(lines), b.MaxItems)], room)
-		if left := len(lines) - p.items; left > 0 {
+		p.Text, p.Items = listText(header, lines[:min(len(lines), b.MaxItems)], room)
+		if left := len(lines) - p.Items; left > 0 {
 			p.note = fmt.Sprintf(note, left)
-			*count(&p.omitted) = left
+			*count(&p.Omitted) = left
 		}
 		return p
 	}})
@@ -375,7 +372,7 @@ func (b *startBuilder) render(hints func(Lang) []string) {
 	needs, shares, need := make([]int, len(b.parts)), make([]int, len(b.parts)), 0
 	for i, p := range b.parts {
 		shown[i] = p.render(NoLimit)
-		needs[i], shares[i] = Chars(shown[i].text)+1, p.share // with the blank line before the next part
+		needs[i], shares[i] = Chars(shown[i].Text)+1, p.share // with the blank line before the next part
 		need += needs[i]
 	}
 	room := b.MaxChars - Chars(wrapGenerated(b.head)) - 1
@@ -397,19 +394,20 @@ func (b *startBuilder) join(shown []renderedPart, tidy string) {
 	var texts []string
 	headed := false // the notices precede the first part that is no identity
 	for i, p := range shown {
-		if i >= b.identity && p.text != "" && !headed {
+		if i >= b.identity && p.Text != "" && !headed {
 			texts, headed = append(texts, b.head), true
 		}
-		if p.text != "" {
-			texts = append(texts, p.text)
+		if p.Text != "" {
+			texts = append(texts, p.Text)
 		}
-		b.block.Items += p.items
+		b.block.Items += p.Items
 		o := &b.block.Omitted
-		o.LongTerm += p.omitted.LongTerm
-		o.Files += p.omitted.Files
-		o.Characters += p.omitted.Characters
-		o.Items += p.omitted.Items
-		o.Tasks, o.Recent = o.Tasks+p.omitted.Tasks, o.Recent+p.omitted.Recent
+		o.LongTerm += p.Omitted.LongTerm
+		o.Files += p.Omitted.Files
+		o.Characters += p.Omitted.Characters
+		o.Items += p.Omitted.Items
+		o.Tasks += p.Omitted.Tasks
+		o.Recent += p.Omitted.Recent
 	}
 	if b.block.Items == 0 {
 		return
