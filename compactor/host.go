@@ -76,15 +76,14 @@ type Duty struct {
 	Claim  bool   // this machine must write its claim before any other change
 }
 
-// dutyOf decides which machine runs maintenance: the configured one, or else
-// the one whose claim was renewed within 30 days, or else this one. dutyOf
-// normalises both names with [HostName]. It ignores a claim more than 30 days
-// in the future, which comes from a wrong clock.
-func dutyOf(configured, self string, c Claim, now time.Time) Duty {
-	self = HostName(self)
+// dutyFor decides which machine runs maintenance, given the claim file: the configured
+// one, or else the one whose claim was renewed within 30 days, or else this one. It
+// ignores a claim more than 30 days in the future, which comes from a wrong clock.
+func (h *Host) dutyFor(source []byte) Duty {
+	c, self, configured := parseClaim(source), HostName(h.Name), h.Configured
 	age := staleAfter + 1
 	if day, err := time.Parse(time.DateOnly, c.Renewed); err == nil {
-		age = int(now.UTC().Truncate(24*time.Hour).Sub(day) / (24 * time.Hour))
+		age = int(h.Now().UTC().Truncate(24*time.Hour).Sub(day) / (24 * time.Hour))
 	}
 	fresh := func(days int) bool { return -days <= age && age <= days }
 	switch {
@@ -140,10 +139,6 @@ func (h *Host) Duty() (Duty, error) {
 		return Duty{}, fmt.Errorf("read the maintenance host: %w", err)
 	}
 	return h.dutyFor(file.Data), nil
-}
-
-func (h *Host) dutyFor(source []byte) Duty {
-	return dutyOf(h.Configured, h.Name, parseClaim(source), h.Now())
 }
 
 // Claim checks that this machine runs maintenance and writes the claim file if

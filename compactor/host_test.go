@@ -19,7 +19,8 @@ func TestDutyOf(t *testing.T) {
 	now := time.Date(2026, 3, 15, 1, 0, 0, 0, time.FixedZone("", 2*60*60)) // still the 14th in UTC
 	golden.Table(t, "duties", func(_ *testing.T, in []string) string {
 		host, renewed, _ := strings.Cut(in[2], " ")
-		return fmt.Sprintf("%+v", dutyOf(in[1], "desk.local", Claim{host, renewed}, now))
+		h := &Host{Name: "desk.local", Configured: in[1], Now: func() time.Time { return now }}
+		return fmt.Sprintf("%+v", h.dutyFor(Claim{host, renewed}.source()))
 	})
 }
 

@@ -20,7 +20,6 @@ const (
 
 // A Fill describes how full a limited file is.
 type Fill struct {
-	Path  string
 	Size  api.CompactSize
 	Limit api.CompactLimit
 	Soft  bool    // this limit never causes trimming
@@ -98,21 +97,23 @@ func (c *Compactor) Limited(path string) bool {
 	return limited && !copied
 }
 
-// FillOf returns how full a file is and reports whether the file has a limit.
-func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
+// FillOf returns how full a file is. A file without a limit has the zero Fill, which has
+// no hint.
+func (c *Compactor) FillOf(doc *memory.Document) (f Fill) {
 	limit, soft, ok := c.limitOf(doc.Place.Path)
 	if !ok || doc.Place.Kind != memory.Longterm || doc.Place.Root != "" {
-		return Fill{}, false
+		return f
 	}
 	size := measure(doc)
 	if soft {
 		size.Characters = brief.FullChars(doc) // which are cut
 	}
-	return Fill{Path: doc.Place.Path, Size: size, Limit: limit, Soft: soft, Share: share(limit, size)}, true
+	return Fill{Size: size, Limit: limit, Soft: soft, Share: share(limit, size)}
 }
 
-// Near returns the files near or over their limit, the fullest first.
-func (c *Compactor) Near() (list []Fill) {
+// Near returns the files near or over their limit with hints in English, the fullest first.
+func (c *Compactor) Near() []api.NearLimit {
+	list := []api.NearLimit{}
 	for _, path := range c.Paths() {
 		if !c.Limited(path) {
 			continue
@@ -121,11 +122,12 @@ func (c *Compactor) Near() (list []Fill) {
 		if err != nil {
 			continue
 		}
-		if f, ok := c.FillOf(doc); ok && f.Share >= nearShare {
-			list = append(list, f)
+		if f := c.FillOf(doc); f.Share >= nearShare {
+			list = append(list, api.NearLimit{Path: path, Share: f.Share, Hint: f.Hint(brief.English)})
 		}
 	}
-	slices.SortFunc(list,
-		func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Path, b.Path)) })
+	slices.SortFunc(list, func(a, b api.NearLimit) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Path, b.Path))
+	})
 	return list
 }

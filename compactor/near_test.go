@@ -28,8 +28,8 @@ func TestHintAndCutCountAlike(t *testing.T) {
 			cut := 0
 			for n := range limit + 50 {
 				doc := parseText(subject+"MEMORY.md", fmt.Sprintf(around, "- "+strings.Repeat("字", n)))
-				fill, ok := (&Compactor{Soft: SoftLimits(limit)}).FillOf(doc)
-				if !ok {
+				fill := (&Compactor{Soft: SoftLimits(limit)}).FillOf(doc)
+				if fill.Share == 0 {
 					t.Fatalf("%s: no limit", name)
 				}
 				style := brief.Style{View: doc.OwnView(), MaxChars: brief.NoLimit, MaxFull: limit}

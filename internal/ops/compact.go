@@ -122,8 +122,8 @@ func (m readOps) limitHints(c Call, lang brief.Lang) []string {
 	}
 	var hints []string
 	for _, doc := range m.longTerm(c) {
-		if fill, ok := m.limits.FillOf(doc); ok && fill.Hint(lang) != "" {
-			hints = append(hints, fill.Hint(lang))
+		if hint := m.limits.FillOf(doc).Hint(lang); hint != "" {
+			hints = append(hints, hint)
 		}
 	}
 	return hints

@@ -151,7 +151,7 @@ type syncer interface {
 
 // A fillMeter knows how full long-term files are.
 type fillMeter interface {
-	FillOf(doc *memory.Document) (compactor.Fill, bool)
+	FillOf(doc *memory.Document) compactor.Fill
 }
 
 // A changeList lists the recorded changes of files.

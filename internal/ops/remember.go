@@ -63,14 +63,11 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 				break
 			}
 		}
-		fill := ""
-		if m.limits != nil {
-			f, _ := m.limits.FillOf(after)
-			fill = f.Hint(brief.LanguageOf(r.Title + "\n" + r.Text))
-		}
 		answer.Hints = append(answer.Hints, item.hints()...)
-		if fill != "" {
-			answer.Hints = append(answer.Hints, fill)
+		if m.limits != nil {
+			if hint := m.limits.FillOf(after).Hint(brief.LanguageOf(r.Title + "\n" + r.Text)); hint != "" {
+				answer.Hints = append(answer.Hints, hint)
+			}
 		}
 	}
 	return answer, nil

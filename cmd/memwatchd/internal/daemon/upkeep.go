@@ -13,7 +13,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
@@ -118,13 +117,10 @@ func (u *maintenance) status(enabled bool) *api.CompactorStatus {
 	if enabled {
 		*s = u.scheduler.Status()
 	}
-	s.Enabled, s.NearLimit = enabled, []api.NearLimit{}
+	s.Enabled, s.NearLimit = enabled, u.compactor.Near()
 	duty, err := u.host.Duty()
 	if err == nil {
 		s.Passive, s.Host = !duty.Active, duty.Host
-	}
-	for _, f := range u.compactor.Near() {
-		s.NearLimit = append(s.NearLimit, api.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint(brief.English)})
 	}
 	return s
 }
