@@ -43,7 +43,7 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*api.Resto
 	if !ok {
 		return fail(ErrNotArchived)
 	}
-	b := &restoration{Compactor: c, origin: o, archive: archive, id: id, visibility: e.Partition.Visibility}
+	b := &restoration{Compactor: c, origin: o, archive: archive, visibility: e.Partition.Visibility}
 	in, err := c.Writer.Write(ctx, vault.Change{
 		Path: o.from, Cause: "restore", Requested: true, Reason: "from " + archive, Edit: b.insertEntry,
 	})
@@ -63,7 +63,6 @@ type restoration struct {
 	*Compactor
 	origin
 	archive    string
-	id         string // of the entry in the archive
 	visibility memory.Visibility
 	restored   api.RestoreAnswer
 }

@@ -14,20 +14,10 @@ import (
 func MendCounters(ctx context.Context, w Writer, parse func(vault.File) *memory.Document,
 	c vault.Change) (vault.Written, error) {
 	c.Reason = "counters corrected"
-	c.Edit = func(old *vault.File) ([]byte, error) {
-		if old == nil {
-			return nil, nil
-		}
-		revision := parse(*old).Revise()
+	c.Edit = editFile(parse, func(doc *memory.Document, parse Parse) ([]byte, error) {
+		revision := doc.Revise()
 		revision.SetCounters()
-		if revision.Empty() {
-			return nil, nil
-		}
-		return revision.Apply(func(source []byte) *memory.Document {
-			next := *old
-			next.Data = source
-			return parse(next)
-		})
-	}
+		return applyRevision(revision, false, parse)
+	})
 	return w.Write(ctx, c)
 }

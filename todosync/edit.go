@@ -2,10 +2,27 @@ package todosync
 
 import (
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // Parse parses a version of a file that is not written yet.
 type Parse func(source []byte) *memory.Document
+
+type documentChange func(*memory.Document, Parse) ([]byte, error)
+
+// editFile converts a document change to an edit of an existing file.
+func editFile(parse func(vault.File) *memory.Document, change documentChange) func(*vault.File) ([]byte, error) {
+	return func(old *vault.File) ([]byte, error) {
+		if old == nil {
+			return nil, nil
+		}
+		return change(parse(*old), func(source []byte) *memory.Document {
+			next := *old
+			next.Data = source
+			return parse(next)
+		})
+	}
+}
 
 // Tick returns the source of a document with the boxes of requests ticked and
 // matching counters. It returns nil without an error if no request applies any

@@ -64,23 +64,13 @@ func (s *Syncer) Set(ctx context.Context, tasks [][]Copy, state memory.TaskState
 	return outcomes
 }
 
-// editDocument converts a document change to an edit of an existing file. If
-// the change fails, the edit returns a *vault.RefusedError.
-func (s *Syncer) editDocument(path string,
-	change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte,
-	error) {
-	return func(old *vault.File) ([]byte, error) {
-		if old == nil {
-			return nil, nil
-		}
-		out, err := change(s.Parse(*old), func(source []byte) *memory.Document {
-			next := *old
-			next.Data = source
-			return s.Parse(next)
-		})
+// editDocument is [editFile] with a *vault.RefusedError for a change that fails.
+func (s *Syncer) editDocument(path string, change documentChange) func(*vault.File) ([]byte, error) {
+	return editFile(s.Parse, func(doc *memory.Document, parse Parse) ([]byte, error) {
+		out, err := change(doc, parse)
 		if err != nil {
 			return nil, &vault.RefusedError{Path: path, Reason: err.Error()}
 		}
 		return out, nil
-	}
+	})
 }
