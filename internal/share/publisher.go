@@ -383,27 +383,35 @@ func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) 
 // maxFirst bounds the first lines in a plan.
 const maxFirst = 3
 
-// Push executes a step of sharing at the request of a user, once every file has been
-// seen: files that have not would count as removed.
-func (p *Publisher) Push(ctx context.Context, step string) (Comparison, error) {
+// Push compares all files with the last published versions, and publishes the changes now,
+// once every file has been seen: files that have not would count as removed. The step init
+// creates the collections of the store before, and then compares the store with the
+// published entries and repairs it.
+func (p *Publisher) Push(ctx context.Context, step string) (c Comparison, err error) {
 	if err := p.Ready(ctx); err != nil {
-		return Comparison{}, err
+		return c, err
 	}
 	if step == "init" {
-		return p.Create(ctx)
+		err := p.Store.Init(ctx)
+		p.Breaker.Record(p.Now(), err)
+		if err != nil {
+			return c, err
+		}
 	}
-	return Comparison{}, p.Flush(ctx)
-}
-
-// Flush compares all files with the last published versions, and publishes the
-// changes now. It returns the error that prevents that.
-func (p *Publisher) Flush(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.flushLocked(ctx)
+	err = p.flush(ctx)
+	if err == nil && step == "init" {
+		c, err = p.list(ctx)
+	}
+	if err == nil && c.Missing+c.Extra > 0 {
+		err = p.flush(ctx)
+	}
+	return c, err
 }
 
-func (p *Publisher) flushLocked(ctx context.Context) error {
+// flush publishes the changes of all files now. It returns the error that prevents that.
+func (p *Publisher) flush(ctx context.Context) error {
 	p.Breaker.Reset()
 	p.Changed("")
 	err := p.publishChanges(ctx)
@@ -412,26 +420,6 @@ func (p *Publisher) flushLocked(ctx context.Context) error {
 	}
 	p.recordProblem(ctx, err)
 	return err
-}
-
-// Create creates the collections of the store, publishes all changes, compares the store
-// with the published entries, and repairs it.
-func (p *Publisher) Create(ctx context.Context) (c Comparison, err error) {
-	err = p.Store.Init(ctx)
-	p.Breaker.Record(p.Now(), err)
-	if err != nil {
-		return c, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	err = p.flushLocked(ctx)
-	if err == nil {
-		c, err = p.list(ctx)
-	}
-	if err == nil && c.Missing+c.Extra > 0 {
-		err = p.flushLocked(ctx)
-	}
-	return c, err
 }
 
 // ErrThisHost is returned by [Publisher.ForgetHost] for the publisher's own machine.

@@ -68,6 +68,7 @@ func (p *shareTest) restart() {
 		Store: p.store, Source: p.files, Breaker: new(Breaker), Dir: p.Dir, MaxSpool: 1 << 20, Timeout: 20 * time.Second,
 		Tombstones: 90 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
 		Now:   func() time.Time { return now },
+		Ready: func(context.Context) error { return nil },
 		Rules: newRules(),
 	}
 	must(p.t, p.Open())
@@ -277,7 +278,8 @@ func TestRefusedOnce(t *testing.T) {
 		if restart {
 			p.restart()
 		}
-		must(t, p.Flush(t.Context()))
+		_, err := p.Push(t.Context(), "push")
+		must(t, err)
 		if s := p.Status(); len(p.store.contents()) != 1 || s.Refused > 0 || s.Published != 1 {
 			t.Errorf("restart %t: store %q, status %+v", restart, p.store.contents(), s)
 		}
@@ -344,7 +346,7 @@ func TestCompare(t *testing.T) {
 	p.step()
 	compare := func(want Comparison) {
 		t.Helper()
-		if c, err := p.Create(t.Context()); err != nil || c != want {
+		if c, err := p.Push(t.Context(), "init"); err != nil || c != want {
 			t.Errorf("Create = %+v, %v, want %+v", c, err, want)
 		}
 	}
@@ -483,7 +485,7 @@ func TestIncompleteSource(t *testing.T) {
 	part := &partialTree{p.files, map[string]bool{"a.md": true, "b.md": true}}
 	p.restart()
 	p.Source = part
-	if _, err := p.Create(t.Context()); err != nil || len(p.store.contents()) != 3 {
+	if _, err := p.Push(t.Context(), "init"); err != nil || len(p.store.contents()) != 3 {
 		t.Errorf("store %q after a push from an incomplete index: %v", p.store.contents(), err)
 	}
 	if wait := p.Step(t.Context()); wait > time.Minute {
