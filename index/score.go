@@ -1,6 +1,9 @@
 package index
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // A termOf identifies the contribution of a term to the score of an entry.
 type termOf struct {
@@ -72,25 +75,8 @@ const (
 	markOwn                        // a term is in the entry itself, not only in a heading above
 )
 
-// spare holds the memory of a completed search. Its capacity is one, because it can be
-// as large as all other memory that the index needs for queries.
-var spare = make(chan *scores, 1)
-
-func acquireScores() *scores {
-	select {
-	case s := <-spare:
-		return s
-	default:
-		return new(scores)
-	}
-}
-
-func (s *scores) release() {
-	select {
-	case spare <- s:
-	default:
-	}
-}
+// spare holds the memory of completed searches.
+var spare = sync.Pool{New: func() any { return new(scores) }}
 
 // reset prepares the memory for the given number of variants.
 func (s *scores) reset(variants int) {

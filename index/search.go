@@ -170,7 +170,7 @@ func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store =
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
 	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a,
-		scores: acquireScores(), documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
+		scores: spare.Get().(*scores), documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
 	for _, p := range view.Partitions() {
 		part := t.partitions[p]
 		if part == nil {
@@ -188,7 +188,7 @@ func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *pos
 }
 
 func (s *search) close() {
-	s.scores.release()
+	spare.Put(s.scores)
 	s.postings.close()
 }
 
