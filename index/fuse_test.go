@@ -312,7 +312,7 @@ func TestTexts(t *testing.T) {
 	doc := layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{})
 	for s := range Texts(doc) {
 		got = append(got, s.Text)
-		if !x.HasText(s.Partition, s.Key) || x.HasText(memory.Partition{Owner: "other"}, s.Key) {
+		if !x.HasText(s.TextRef) || x.HasText(TextRef{memory.Partition{Owner: "other"}, s.Key}) {
 			t.Errorf("HasText(%q) is wrong", s.Text)
 		}
 	}
@@ -328,19 +328,19 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	doc = layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{})
-	lacking := x.FilesLacking(func(memory.Partition, TextKey) bool { return false })
+	lacking := x.FilesLacking(func(TextRef) bool { return false })
 	if diff := gocmp.Diff([]string{"2026-02-04/a.md", "2026-02-04/b.md"}, slices.Sorted(slices.Values(lacking))); diff != "" {
 		t.Error("files without vectors (-want +got):\n", diff)
 	}
 	must(t, x.Apply(t.Context(), []Update{{Path: "2026-02-04/a.md"}}))
 	for s := range Texts(doc) {
-		if !x.HasText(s.Partition, s.Key) {
+		if !x.HasText(s.TextRef) {
 			t.Errorf("%q is lost with one of two files", s.Text)
 		}
 	}
 	must(t, x.Apply(t.Context(), []Update{{Path: "2026-02-04/b.md"}}))
 	for s := range Texts(doc) {
-		if x.HasText(s.Partition, s.Key) {
+		if x.HasText(s.TextRef) {
 			t.Errorf("%q is still there without files", s.Text)
 		}
 	}

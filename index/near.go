@@ -51,10 +51,15 @@ type TextKey uint64
 // A Text is the text of an entry as it is embedded, with the headings above it and
 // the day of its file.
 type Text struct {
+	TextRef
+	Text string
+	Time time.Time // of the entry; zero if unknown
+}
+
+// A TextRef identifies a text by its partition and key.
+type TextRef struct {
 	Partition memory.Partition
 	Key       TextKey
-	Text      string
-	Time      time.Time // of the entry; zero if unknown
 }
 
 // Texts returns the texts of a document that can be embedded: those of the whole
@@ -67,7 +72,7 @@ func Texts(doc *memory.Document) iter.Seq[Text] {
 			}
 			for i := range d.Entries {
 				text, key := embeddedText(d, &d.Entries[i])
-				if key != 0 && !yield(Text{d.Partition, key, text, d.Entries[i].Time}) {
+				if key != 0 && !yield(Text{TextRef{d.Partition, key}, text, d.Entries[i].Time}) {
 					return
 				}
 			}

@@ -17,8 +17,8 @@ func TestCountTexts(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	var seen []TextRef
-	x.FilesLacking(func(p memory.Partition, k TextKey) bool {
-		seen = append(seen, TextRef{p, k})
+	x.FilesLacking(func(ref TextRef) bool {
+		seen = append(seen, ref)
 		return false
 	})
 	for _, path := range []string{"a.md", "b.md"} {

@@ -18,24 +18,18 @@ func (t *table) countTexts(v *variant, sign int) {
 	}
 }
 
-// HasText reports whether the index contains an entry of a partition whose text has
-// the key. It needs [Options.Texts].
-func (x *Index) HasText(part memory.Partition, key TextKey) bool {
-	return len(x.snapshot().texts.get(TextRef{part, key})) > 0
-}
+// HasText reports whether the index contains an entry with a text. It needs
+// [Options.Texts].
+func (x *Index) HasText(t TextRef) bool { return len(x.snapshot().texts.get(t)) > 0 }
 
 // FilesLacking returns the paths of the files with a text for which has returns
 // false, the most recently changed first. It calls has for each text of each file.
-func (x *Index) FilesLacking(has func(memory.Partition, TextKey) bool) []string {
+func (x *Index) FilesLacking(has func(TextRef) bool) []string {
 	var lacking []*file
 	for _, f := range x.snapshot().files.all() {
 		lacks := false
-		for _, v := range f.variants {
-			for _, k := range v.keys {
-				if k != 0 && !has(v.partition, k) {
-					lacks = true
-				}
-			}
+		for _, t := range f.texts() {
+			lacks = !has(t) || lacks
 		}
 		if lacks {
 			lacking = append(lacking, f)
@@ -51,15 +45,11 @@ func (x *Index) FilesLacking(has func(memory.Partition, TextKey) bool) []string 
 	return paths
 }
 
-// A TextRef identifies a text by its partition and key.
-type TextRef struct {
-	Partition memory.Partition
-	Key       TextKey
-}
-
 // FileTexts returns the texts of a file that can be embedded, in order.
-func (x *Index) FileTexts(path string) (list []TextRef) {
-	f := x.snapshot().files.get(path)
+func (x *Index) FileTexts(path string) []TextRef { return x.snapshot().files.get(path).texts() }
+
+// texts returns the texts of the file, which may be nil.
+func (f *file) texts() (list []TextRef) {
 	if f == nil {
 		return nil
 	}

@@ -30,9 +30,9 @@ import (
 
 // An Index knows the present texts.
 type Index interface {
-	HasText(p memory.Partition, key index.TextKey) bool
+	HasText(t index.TextRef) bool
 	FileTexts(path string) []index.TextRef
-	FilesLacking(has func(memory.Partition, index.TextKey) bool) []string
+	FilesLacking(has func(index.TextRef) bool) []string
 	CountTexts() map[memory.Partition]int
 }
 
@@ -225,8 +225,6 @@ func (e *Embedder) mayEmbed(p memory.Partition) bool {
 	return e.Private || p.Visibility == memory.PublicOK
 }
 
-func (e *Embedder) isPresent(t index.Text) bool { return e.Index.HasText(t.Partition, t.Key) }
-
 // lacksLocked reports whether there is no vector of a text that may be sent.
 func (e *Embedder) lacksLocked(t index.TextRef) bool {
 	p := e.partitions[t.Partition]
@@ -286,7 +284,7 @@ func (e *Embedder) pruneMissing(most int) {
 		}
 	}
 	e.mu.Unlock()
-	list = slices.DeleteFunc(list, func(t index.TextRef) bool { return e.Index.HasText(t.Partition, t.Key) })
+	list = slices.DeleteFunc(list, e.Index.HasText)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, t := range list {
@@ -327,10 +325,9 @@ func (e *Embedder) compareTexts() {
 	e.mu.Lock()
 	e.missing = map[memory.Partition]map[index.TextKey]bool{}
 	e.mu.Unlock()
-	paths := e.Index.FilesLacking(func(p memory.Partition, key index.TextKey) bool {
+	paths := e.Index.FilesLacking(func(t index.TextRef) bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		t := index.TextRef{Partition: p, Key: key}
 		if !e.lacksLocked(t) {
 			return true
 		}
@@ -351,7 +348,9 @@ func (e *Embedder) Purge() error {
 	e.queries.forget()
 	var errs []error
 	for _, p := range e.listPartitions() {
-		errs = append(errs, p.retain(func(key index.TextKey) bool { return e.Index.HasText(p.of, key) }))
+		errs = append(errs, p.retain(func(key index.TextKey) bool {
+			return e.Index.HasText(index.TextRef{Partition: p.of, Key: key})
+		}))
 	}
 	return errors.Join(errs...)
 }
@@ -365,7 +364,7 @@ func (e *Embedder) storeVectors(texts []index.Text, list [][]float32) error {
 	defer e.storing.Unlock()
 	keys, vectors := map[memory.Partition][]index.TextKey{}, map[memory.Partition][][]float32{}
 	for i, t := range texts {
-		if e.isPresent(t) {
+		if e.Index.HasText(t.TextRef) {
 			keys[t.Partition] = append(keys[t.Partition], t.Key)
 			vectors[t.Partition] = append(vectors[t.Partition], list[i])
 		}

@@ -50,8 +50,6 @@ func (q *queue) next() (t index.Text, path string, ok bool) {
 	return t, path, true
 }
 
-func refOf(t index.Text) index.TextRef { return index.TextRef{Partition: t.Partition, Key: t.Key} }
-
 // takeBatch takes the next texts from the queue.
 func (e *Embedder) takeBatch() (b []index.Text) {
 	e.mu.Lock()
@@ -69,7 +67,7 @@ func (e *Embedder) takeBatch() (b []index.Text) {
 		}
 		switch {
 		case !e.missing[t.Partition][t.Key] ||
-			slices.ContainsFunc(b, func(o index.Text) bool { return refOf(o) == refOf(t) }):
+			slices.ContainsFunc(b, func(o index.Text) bool { return o.TextRef == t.TextRef }):
 		case secrets.MatchingRule(t.Text) != "":
 			e.rejectLocked(t)
 		default:
@@ -84,7 +82,7 @@ func (e *Embedder) takeBatch() (b []index.Text) {
 }
 
 func (e *Embedder) rejectLocked(t index.Text) {
-	e.rejected[refOf(t)] = true
+	e.rejected[t.TextRef] = true
 	delete(e.missing[t.Partition], t.Key)
 }
 
@@ -104,7 +102,7 @@ func (e *Embedder) readTexts(path string) []index.Text {
 // the next batch. A text that the service refuses alone is not sent again, unless it
 // has refused every text so far.
 func (e *Embedder) embedBatch(ctx context.Context, b []index.Text) {
-	b = slices.DeleteFunc(b, func(t index.Text) bool { return !e.isPresent(t) })
+	b = slices.DeleteFunc(b, func(t index.Text) bool { return !e.Index.HasText(t.TextRef) })
 	if len(b) == 0 {
 		return
 	}

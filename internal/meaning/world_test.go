@@ -37,7 +37,7 @@ func (x *fakeIndex) Load(path string) (*memory.Document, error) {
 func (x *fakeIndex) FileTexts(path string) (list []index.TextRef) {
 	if doc, err := x.Load(path); err == nil {
 		for t := range index.Texts(doc) {
-			list = append(list, refOf(t))
+			list = append(list, t.TextRef)
 		}
 	}
 	return list
@@ -59,7 +59,7 @@ func (x *fakeIndex) all() map[memory.Partition]map[index.TextKey]bool {
 	return found
 }
 
-func (x *fakeIndex) HasText(p memory.Partition, key index.TextKey) bool { return x.all()[p][key] }
+func (x *fakeIndex) HasText(t index.TextRef) bool { return x.all()[t.Partition][t.Key] }
 
 func (x *fakeIndex) CountTexts() map[memory.Partition]int {
 	counts := map[memory.Partition]int{}
@@ -69,14 +69,14 @@ func (x *fakeIndex) CountTexts() map[memory.Partition]int {
 	return counts
 }
 
-func (x *fakeIndex) FilesLacking(has func(memory.Partition, index.TextKey) bool) (paths []string) {
+func (x *fakeIndex) FilesLacking(has func(index.TextRef) bool) (paths []string) {
 	x.mu.Lock()
 	order := slices.Clone(x.order)
 	x.mu.Unlock()
 	for _, path := range order {
 		lacks := false
 		for _, t := range x.FileTexts(path) {
-			lacks = !has(t.Partition, t.Key) || lacks
+			lacks = !has(t) || lacks
 		}
 		if lacks {
 			paths = append(paths, path)

@@ -34,14 +34,13 @@ func (v *testVectors) update(docs map[string]*memory.Document) {
 		v.texts = map[memory.Partition]map[index.TextKey][]float32{}
 	}
 	v.counts = map[memory.Partition][2]int{}
-	seen := map[index.Text]bool{}
+	seen := map[index.TextRef]bool{}
 	for _, doc := range docs {
 		for t := range index.Texts(doc) {
-			if id := (index.Text{Partition: t.Partition, Key: t.Key}); seen[id] {
+			if seen[t.TextRef] {
 				continue
-			} else {
-				seen[id] = true
 			}
+			seen[t.TextRef] = true
 			n := v.counts[t.Partition]
 			if v.lag > 0 && uint64(t.Key)%v.lag == 0 {
 				n[1]++
