@@ -12,7 +12,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -97,27 +96,15 @@ const buildWorkers = 2
 func (x *Index) buildUpdates(ctx context.Context, updates []Update, known *table) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
-	workers := 1
-	if len(updates) > 16 {
-		workers = buildWorkers
-	}
-	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	for range workers {
+	g.SetLimit(buildWorkers)
+	for i, u := range updates {
 		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(updates) {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if u := updates[i]; u.Doc != nil {
-					before := known.files.get(u.Path)
-					files[i], blocks[i] = x.buildUpdate(u, before, before)
-				}
+			if u.Doc != nil && ctx.Err() == nil {
+				before := known.files.get(u.Path)
+				files[i], blocks[i] = x.buildUpdate(u, before, before)
 			}
+			return ctx.Err()
 		})
 	}
 	return files, blocks, g.Wait()
