@@ -77,13 +77,9 @@ const (
 func matchConnection(s string) (end int, sign bool) {
 	at, next := 0, len(s)-len(skipClosing(s)) // the end of the previous word, and of closing signs after it
 	owner := -1                               // offset of the first "'s", which may be a verb as well
-	for n := 0; n <= purposeSize; {
+	for n, r := 0, rune(0); n <= purposeSize; {
 		blank, word := nextWord(s[next:])
-		r, size := utf8.DecodeRuneInString(s[next+blank:])
-		if r >= firstCJK {
-			word = s[next+blank : next+blank+size]
-		}
-		switch {
+		switch r, _ = utf8.DecodeRuneInString(s[next+blank:]); {
 		case isOneOf(word, verbWords):
 			if m := verbLink().FindStringIndex(s[next+blank:]); m != nil {
 				return next + blank + m[1], false
@@ -115,13 +111,17 @@ func matchConnection(s string) (end int, sign bool) {
 	return 0, false
 }
 
-// firstCJK is the first character of scripts without blanks between words.
+// firstCJK is the first character of scripts without blanks between words. Each of their
+// characters counts as a word, and a verb can follow at each.
 const firstCJK = 0x2e80
 
 // nextWord returns the number of blanks at the beginning of a text, and the word after
 // them, if the text continues with a word.
 func nextWord(s string) (blank int, word string) {
 	rest := strings.TrimLeft(s, " \t")
+	if r, size := utf8.DecodeRuneInString(rest); r >= firstCJK && isWordRune(r) {
+		return len(s) - len(rest), rest[:size]
+	}
 	if rest == "" || strings.IndexByte("-'._`\"*", rest[0]) >= 0 {
 		return len(s) - len(rest), ""
 	}
