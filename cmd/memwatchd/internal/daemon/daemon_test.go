@@ -56,6 +56,8 @@ func TestParsedForChange(t *testing.T) {
 		d := &documents{cached: map[string]*cachedDocument{}}
 		doc := layout.Parse(test.written.Path, test.written.Data, memory.Meta{ModTime: at})
 		d.cachePlanned(test.written, doc, 0)
+		next := file("- the next change, planned before the file is read\n", at)
+		d.cachePlanned(next, layout.Parse(next.Path, next.Data, memory.Meta{ModTime: at}), 0)
 		if test.drop {
 			d.drop(func(path string) bool { return path == test.written.Path })
 		}

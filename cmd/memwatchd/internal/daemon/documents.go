@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ type documents struct {
 	parses singleflight.Group // in progress
 
 	mu     sync.Mutex
-	cached map[string]*cachedDocument // by path, and the planned ones by plannedKey and path
+	cached map[string]*cachedDocument // by path, and the planned ones by plannedKey
 	order  list.List                  // of those that may be evicted, most recently used first
 	bytes  int                        // of these
 
@@ -58,9 +59,13 @@ type cachedDocument struct {
 	element *list.Element // of order; nil for a pinned one
 }
 
-// plannedKey begins the keys of documents that were parsed for a change, before their
-// files were written.
-const plannedKey = "\x00"
+var contentSeed = maphash.MakeSeed()
+
+// plannedKey returns the key of a document that was parsed for a change, before its file
+// was written. The next changes of the file may be planned before it is read.
+func plannedKey(file *vault.File) string {
+	return fmt.Sprintf("%s\x00%x", file.Path, maphash.Bytes(contentSeed, file.Data))
+}
 
 const smallFile = 4 << 10 // bytes of a file that is parsed faster than it is looked for
 
@@ -69,7 +74,7 @@ func (d *documents) findPlanned(file *vault.File) *memory.Document {
 	if file.Unstable || len(file.Data) < smallFile {
 		return nil
 	}
-	k, ok := d.lookUp(plannedKey + file.Path)
+	k, ok := d.lookUp(plannedKey(file))
 	if !ok || !bytes.Equal(k.doc.Source, file.Data) {
 		return nil
 	}
@@ -86,7 +91,7 @@ func (d *documents) findPlanned(file *vault.File) *memory.Document {
 // was parsed.
 func (d *documents) cachePlanned(file *vault.File, doc *memory.Document, invalidations int) {
 	if !file.Unstable && len(file.Data) >= smallFile {
-		d.cacheDocument(&cachedDocument{key: plannedKey + file.Path, modTime: file.ModTime, doc: doc}, invalidations)
+		d.cacheDocument(&cachedDocument{key: plannedKey(file), modTime: file.ModTime, doc: doc}, invalidations)
 	}
 }
 
@@ -198,7 +203,7 @@ func (d *documents) drop(which func(path string) bool) {
 	defer d.mu.Unlock()
 	d.invalidations++
 	for key := range d.cached {
-		if which(strings.TrimPrefix(key, plannedKey)) {
+		if path, _, _ := strings.Cut(key, "\x00"); which(path) {
 			d.dropLocked(key)
 		}
 	}
