@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -158,17 +159,33 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	if p.Kind() == "integer" {
 		raw = wholeNumber(raw)
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
+	if err := DecodeJSON(raw, field.Addr().Interface()); err != nil {
+		return Errorf(Invalid, "%s: %v", p.Name, err)
+	}
+	return nil
+}
+
+// DecodeJSON decodes a text that is one JSON value into v, a pointer. Unknown fields are
+// errors.
+func DecodeJSON(text []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(field.Addr().Interface()); err != nil {
-		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			if t.Field != "" {
-				return Errorf(Invalid, "%s: %s: got %s, want %s", p.Name, t.Field, t.Value, typeName(t.Type))
-			}
-			return Errorf(Invalid, "%s: got %s, want %s", p.Name, t.Value, typeName(p.typ))
+	err := dec.Decode(v)
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if t.Field != "" {
+			return Errorf(Invalid, "%s: got %s, want %s", t.Field, t.Value, typeName(t.Type))
 		}
-		text, isField := strings.CutPrefix(err.Error(), "json: ") // of an unknown field
-		return Errorf(Invalid, "%s: %s%s", p.Name, TextIf(!isField, "invalid JSON: "), text)
+		return Errorf(Invalid, "got %s, want %s", t.Value, typeName(reflect.TypeOf(v).Elem()))
+	}
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case syntax || errors.Is(err, io.ErrUnexpectedEOF):
+		return Errorf(Invalid, "invalid JSON: %v", err)
+	case err != nil: // an unknown field, or an invalid value such as a time
+		return Errorf(Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Errorf(Invalid, "text after the JSON object")
 	}
 	return nil
 }

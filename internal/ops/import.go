@@ -120,7 +120,7 @@ func (m adminOps) knownPaths(c Call) map[string][]string {
 // decodeRecord sets the record and the kinds of the credentials that it contained.
 func (m adminOps) decodeRecord(source, line string, p *recordImport) error {
 	var in api.ImportRecord
-	if err := decodeLine(line, &in); err != nil {
+	if err := api.DecodeJSON([]byte(line), &in); err != nil {
 		return err
 	}
 	if strings.TrimSpace(in.ID) == "" {

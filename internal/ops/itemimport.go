@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -123,7 +122,7 @@ func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 // line names one.
 func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	line := &itemLine{Subject: &c.Scope.Subject}
-	if err := decodeLine(text, line); err != nil {
+	if err := api.DecodeJSON([]byte(text), line); err != nil {
 		return nil, err
 	}
 	put := api.ItemPutRequest{Namespace: line.Namespace, Key: strings.TrimSpace(line.Key),
@@ -155,27 +154,6 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 		item.Value = string(raw)
 	}
 	return line, m.checkItem(item, item.Source)
-}
-
-// decodeLine decodes a line that is one JSON object.
-func decodeLine(line string, v any) error {
-	dec := json.NewDecoder(strings.NewReader(line))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return api.Errorf(api.Invalid, "%s: got %s, want %s", cmp.Or(e.Field, "line"), e.Value, e.Type.Kind())
-	}
-	_, syntax := errors.AsType[*json.SyntaxError](err)
-	switch {
-	case syntax || errors.Is(err, io.ErrUnexpectedEOF):
-		return api.Errorf(api.Invalid, "invalid JSON: %v", err)
-	case err != nil:
-		return api.Errorf(api.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return api.Errorf(api.Invalid, "text after the JSON object")
-	}
-	return nil
 }
 
 // importFile stores items of one subject and namespace, counts them in the
