@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,7 +17,7 @@ import (
 // because the reader of bleve makes an id of each posting. It is not safe for
 // concurrent use.
 type postingReader struct {
-	snapshot *scorch.IndexSnapshot
+	snapshot *scorch.IndexSnapshot // nil for documents in memory
 	segments []segmentPostings
 }
 
@@ -31,28 +30,20 @@ type segmentPostings struct {
 	iter    zapapi.PostingsIterator
 }
 
-// openPostings opens the posting lists of a snapshot, and closes it on error. The caller
-// must close them.
-func (n *numbering) openPostings(snapshot *scorch.IndexSnapshot) (*postingReader, error) {
-	r := &postingReader{snapshot: snapshot}
-	err := recoverPanic("read index", func() error {
-		for _, s := range snapshot.Segments() {
-			numbers, err := n.read(s, snapshot)
-			if err != nil {
-				return err
-			}
-			terms, err := s.Segment().Dictionary(fieldTerms)
-			if err != nil {
-				return err
-			}
-			r.segments = append(r.segments, segmentPostings{terms: terms, deleted: s.Deleted(), numbers: numbers})
+// open opens the posting lists of the snapshot.
+func (l *postingReader) open(n *numbering) error {
+	for _, s := range l.snapshot.Segments() {
+		numbers, err := n.read(s, l.snapshot)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, errors.Join(err, snapshot.Close())
+		terms, err := s.Segment().Dictionary(fieldTerms)
+		if err != nil {
+			return err
+		}
+		l.segments = append(l.segments, segmentPostings{terms: terms, deleted: s.Deleted(), numbers: numbers})
 	}
-	return r, nil
+	return nil
 }
 
 // postingsOf returns the posting lists of documents in memory.

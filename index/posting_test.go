@@ -136,5 +136,6 @@ func openPostings(s *store) (*postingReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.numbers.openPostings(list)
+	l := &postingReader{snapshot: list}
+	return l, l.open(&s.numbers)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"runtime/debug"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -119,19 +117,13 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 	defer x.builders.Put(b)
 	x.mu.RLock()
 	store, table, degraded := x.store, x.table, x.isDegraded()
-	var snapshot *scorch.IndexSnapshot
+	postings := new(postingReader) // without a store there are none
 	var err error
 	if store != nil {
-		snapshot, err = store.openSnapshot()
+		postings.snapshot, err = store.openSnapshot()
 	}
 	x.mu.RUnlock()
-	postings := new(postingReader) // without a store there are none
-	if snapshot != nil {
-		postings, err = store.numbers.openPostings(snapshot)
-	}
-	if err != nil {
-		err = errDamaged{err}
-	} else {
+	if err == nil {
 		err = recoverPanic("search index", func() error {
 			defer func() {
 				if r := recover(); r != nil {
@@ -142,9 +134,19 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 			s := newSearch(ctx, view, q, table, postings, b.analyzer)
 			defer s.close()
 			s.degraded, s.source = degraded, x.opt.Source
-			use(s, b)
+			if store != nil {
+				s.err = s.damaged(postings.open(&store.numbers))
+			}
+			if s.err == nil {
+				use(s, b)
+			}
 			return s.err
 		})
+	} else {
+		err = errDamaged{err}
+	}
+	if errors.Is(err, errPanic) {
+		err = errDamaged{err}
 	}
 	if damage, ok := errors.AsType[errDamaged](err); ok {
 		x.writing.Lock()
