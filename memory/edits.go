@@ -502,13 +502,12 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 // of the file.
 func (w *passAttempt) emptiedHeadings() map[int]bool {
 	d := w.d
-	had, remains, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
+	had, remains := make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		c := w.entries[i]
 		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
 			removed := c != nil && c.remove
 			had[h], remains[h] = had[h] || removed, remains[h] || !removed
-			public[h] = public[h] || d.Entries[i].Partition.Visibility == PublicOK
 		}
 	}
 	for _, in := range w.inserts {
@@ -521,7 +520,7 @@ func (w *passAttempt) emptiedHeadings() map[int]bool {
 	}
 	drop := map[int]bool{}
 	for h := range d.Headings {
-		exposed := d.Own.Visibility == PublicOK && !public[h] &&
+		exposed := d.Own.Visibility == PublicOK && !d.publicBelow[h] &&
 			!d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine)
 		if !remains[h] && (exposed || had[h] && d.isNoteHeading(h)) {
 			drop[h] = true
