@@ -60,11 +60,7 @@ func (s *search) rankMeaning(excluded []string) {
 	}
 	var all []found
 	for _, part := range s.readable.partitions {
-		accept := func(k TextKey) bool {
-			ok := false
-			s.eachText(part.Partition, k, func(entryKey) { ok = true })
-			return ok
-		}
+		accept := func(k TextKey) bool { return len(s.entriesOf(TextRef{part.Partition, k})) > 0 }
 		for _, n := range s.query.Nearest(part.Partition, fuseDepth, accept) {
 			all = append(all, found{n, part.Partition})
 		}
@@ -74,10 +70,7 @@ func (s *search) rankMeaning(excluded []string) {
 	})
 	s.meaning.ranks = make(map[entryKey]*ranking)
 	for i, f := range all[:min(len(all), fuseDepth)] {
-		var same []entryKey
-		s.eachText(f.Partition, f.Key, func(k entryKey) { same = append(same, k) })
-		slices.SortFunc(same, s.inOrder)
-		for _, k := range same {
+		for _, k := range s.entriesOf(TextRef{f.Partition, f.Key}) {
 			if !s.passesPhrases(k, excluded) {
 				continue
 			}
@@ -109,20 +102,20 @@ func (s *search) passesPhrases(k entryKey, excluded []string) bool {
 	return !out && int(n) == len(phrases)
 }
 
-// eachText calls yield for each entry of a readable partition whose text has the key
-// and which passes the filter.
-func (s *search) eachText(part memory.Partition, key TextKey, yield func(entryKey)) {
-	for _, k := range s.table.texts.get(TextRef{part, key}) {
-		v := s.table.variantAt(k.variant)
+// entriesOf returns the entries with a text that pass the filter, in order.
+func (s *search) entriesOf(t TextRef) (list []entryKey) {
+	for _, k := range s.table.texts.get(t) {
 		pass, known := s.meaning.passing[k.variant]
 		if !known {
 			pass, _ = s.passesVariant(k.variant)
 			s.meaning.passing[k.variant] = pass
 		}
-		if pass && s.passesEntry(v, int(k.entry)) {
-			yield(k)
+		if pass && s.passesEntry(s.table.variantAt(k.variant), int(k.entry)) {
+			list = append(list, k)
 		}
 	}
+	slices.SortFunc(list, s.inOrder)
+	return list
 }
 
 // bestFused returns the first n candidates of both lists together, with their fused
