@@ -18,13 +18,6 @@ type candidate struct {
 // filter, variant by variant. It omits the variants with words that choose
 // rejects. The scores lack the additions of [search.exactScore].
 func (s *search) eachMatch(choose func(*acc) bool, yield func(candidate)) {
-	if len(s.phrases.counts) > 0 {
-		plain := yield
-		yield = func(c candidate) {
-			c.phrases = s.phrases.counts[c.entryKey]
-			plain(c)
-		}
-	}
 	q := s.query
 	if q.Mode == Recent {
 		all := yield
@@ -118,22 +111,23 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 	if a.out || a.n == 0 {
 		return candidate{}, false
 	}
+	k := entryKey{a.variant, int32(e)}
 	sections := s.query.Mode == Relevance // a word may occur in the section path
 	file := a.score * tuning.file
 	if a.some == 0 {
 		pt := s.table.variantAt(a.variant)
-		return candidate{entryKey: entryKey{a.variant, 0}, score: file, dup: uint16(pt.entries[0].dup)},
-			e == 0 && sections && s.passesEntry(pt, 0) && s.passesText(entryKey{a.variant, 0})
+		return candidate{entryKey: k, score: file, dup: uint16(pt.entries[0].dup), phrases: s.phrases.counts[k]},
+			e == 0 && sections && s.passesEntry(pt, 0) && s.passesText(k)
 	}
 	cells := s.cells[a.first : a.first+a.n]
 	c := &cells[e]
 	if c.own == 0 || c.marks&markOut != 0 || c.marks&markOwn == 0 && !sections ||
 		a.checkEach && !s.passesRecord(&s.table.variantAt(a.variant).entries[e]) ||
-		!s.passesText(entryKey{a.variant, int32(e)}) {
+		!s.passesText(k) {
 		return candidate{}, false
 	}
 	score := float64(c.own) + neighbourScore(cells, e) + file
-	return candidate{entryKey: entryKey{a.variant, int32(e)}, score: score, dup: c.dup}, true
+	return candidate{entryKey: k, score: score, dup: c.dup, phrases: s.phrases.counts[k]}, true
 }
 
 // neighbourScore returns the shares of the scores of its neighbours that an entry

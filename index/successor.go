@@ -193,7 +193,6 @@ func (s *search) placeBehind(c candidate, ranked func(entryKey) (candidate, bool
 func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
 	if n := s.at[k.variant]; n > 0 {
 		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
-		c.phrases = s.phrases.counts[k]
 	}
 	return c, ok
 }
