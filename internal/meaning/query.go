@@ -3,7 +3,6 @@ package meaning
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"sync"
 	"time"
 
@@ -18,8 +17,6 @@ const (
 	// queryPause is the time without requests for queries after one failed.
 	queryPause = 10 * time.Second
 )
-
-var errNotReady = errors.New("no text has been embedded yet")
 
 // queries requests the vectors of queries and keeps them in memory.
 type queries struct {
@@ -66,12 +63,6 @@ func (q *queries) forget() {
 func (e *Embedder) Query(ctx context.Context, text string, private bool) (index.Nearest, error) {
 	if private && !e.Private || secrets.MatchingRule(text) != "" {
 		return nil, index.ErrPrivateQuery
-	}
-	e.mu.Lock()
-	dimensions := e.space.Dimensions
-	e.mu.Unlock()
-	if dimensions == 0 {
-		return nil, errNotReady
 	}
 	p, err := e.startQuery(text)
 	if err != nil {
