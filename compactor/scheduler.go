@@ -3,7 +3,6 @@ package compactor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"runtime/debug"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/panics"
 	"github.com/memwatchd/memwatchd/internal/state"
 )
 
@@ -125,8 +125,8 @@ func (s *Scheduler) runJob(ctx context.Context) {
 func (s *Scheduler) callJob(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-			s.Logger.Error("compactor run panicked", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = errors.New(panics.Describe(r))
+			s.Logger.Error("compactor run panicked", "err", err, "stack", string(debug.Stack()))
 		}
 	}()
 	return s.Job(ctx)

@@ -115,12 +115,14 @@ func (s *search) loadFiles(all []candidate) {
 	g.SetLimit(loaders)
 	for i, f := range files {
 		g.Go(func() error {
-			doc, err := s.source.Load(f.Path)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			docs[i] = doc
-			return err
+			return recoverPanic("read file", func() error {
+				doc, err := s.source.Load(f.Path)
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				docs[i] = doc
+				return err
+			})
 		})
 	}
 	s.err = g.Wait()

@@ -48,9 +48,10 @@ type Index struct {
 	closed       bool
 	store        *store // nil while the index has no open store
 	table        *table
-	problem      string       // description of the last failure, until the new index is complete
-	completeness completeness // whether the table holds every file
-	revision     uint64       // number of changes
+	problem      string               // description of the last failure, until the new index is complete
+	completeness completeness         // whether the table holds every file
+	revision     uint64               // number of changes
+	refills      map[string]time.Time // when failures removed the index, by cause
 
 	builders sync.Pool // of *builder, which keep their caches of stems
 }

@@ -26,7 +26,7 @@ func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable()}
+	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable(), refills: make(map[string]time.Time)}
 	x.builders.New = func() any {
 		b := newBuilder()
 		b.embeds = opt.Texts
@@ -210,34 +210,6 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 		defer x.writing.Unlock()
 		x.recoverStore(s, err)
 	}()
-}
-
-// recoverStore handles a failure of a store. The store and the table may differ from
-// then on, so recoverStore removes the index, unless the cause is a lack of resources,
-// and opens it again. Every file must then be applied again. The caller must hold
-// x.writing.
-func (x *Index) recoverStore(failed *store, cause error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if failed == nil || x.store != failed {
-		return // opened again since
-	}
-	x.opt.Logger.Error("index failed, filling it again from the files", "err", cause)
-	if err := failed.close(); err != nil {
-		x.opt.Logger.Warn("cannot close the index", "err", err)
-	}
-	if !lacksResources(cause) {
-		if err := os.RemoveAll(x.dir); err != nil {
-			x.opt.Logger.Warn("cannot remove the index", "err", err)
-		}
-	}
-	x.problem = x.describeError("index failed, comparing all files", cause)
-	if err := x.openStore(); err != nil {
-		x.opt.Logger.Error("cannot open the index", "err", err)
-	}
-	if x.opt.OnIncomplete != nil {
-		go x.opt.OnIncomplete()
-	}
 }
 
 // ensureOpen ensures that there is a store to write to. After a failed opening it

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -52,12 +51,13 @@ type readable struct {
 // the current files. Entries that the view cannot read have no influence on the
 // result.
 //
-// If the index is damaged, Search removes it and returns a degraded result. It
-// returns an error if the context ends or if the files of hits are temporarily unreadable.
+// If the index is damaged, Search removes it and returns a degraded result, from the newest
+// files. It returns an error if the context ends or if the files of hits are temporarily
+// unreadable.
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	err = x.look(ctx, view, &q, func(s *search, b *builder) { res = s.answer(b.parse(&q)) })
 	if _, ok := errors.AsType[errDamaged](err); ok {
-		return Result{Degraded: true}, nil
+		return x.searchFiles(ctx, view, q)
 	}
 	return res, err
 }
@@ -94,27 +94,13 @@ func (b *builder) parse(q *Query) (included, excluded words) {
 	return included, b.parseExclude(q.Exclude)
 }
 
-// errDamaged wraps an error of bleve about its own files, and the panics and faults that
-// such files cause.
-type errDamaged struct{ error }
-
-// damaged marks an error of bleve as damage of the index, unless the context
-// has ended.
-func (s *search) damaged(err error) error {
-	if err == nil || s.ctx.Err() != nil {
-		return err
-	}
-	return errDamaged{err}
-}
-
 // look calls use with a search of the present state. If the index is damaged, look
-// removes it and returns errDamaged.
+// removes it and returns errDamaged. A panic in other code is an error of this search only.
 func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*search, *builder)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	b := x.builders.Get().(*builder)
-	defer x.builders.Put(b)
 	x.mu.RLock()
 	store, table, degraded := x.store, x.table, x.isDegraded()
 	postings := new(postingReader) // without a store there are none
@@ -125,12 +111,6 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 	x.mu.RUnlock()
 	if err == nil {
 		err = recoverPanic("search index", func() error {
-			defer func() {
-				if r := recover(); r != nil {
-					x.opt.Logger.Error("search panicked", "err", r, "stack", string(debug.Stack()))
-					panic(r)
-				}
-			}()
 			s := newSearch(ctx, view, q, table, postings, b.analyzer)
 			defer s.close()
 			s.degraded, s.source = degraded, x.opt.Source
@@ -145,7 +125,11 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 	} else {
 		err = errDamaged{err}
 	}
-	if errors.Is(err, errPanic) {
+	panicked, ok := errors.AsType[*panicError](err)
+	switch {
+	case !ok:
+		x.builders.Put(b)
+	case panicked.cause() != "":
 		err = errDamaged{err}
 	}
 	if damage, ok := errors.AsType[errDamaged](err); ok {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -53,21 +52,6 @@ type store struct {
 	failures map[string]error // by name of the goroutine, until it succeeds
 	pause    time.Duration
 	unsaved  int // batches since the last one on disk
-}
-
-// errPanic is in the chain of an error that was a panic.
-var errPanic = errors.New("panic")
-
-// recoverPanic calls fn, which reads mapped files. It returns an error if fn panics,
-// or faults because a file was truncated.
-func recoverPanic(what string, fn func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: %w: %v", what, errPanic, r)
-		}
-	}()
-	return fn()
 }
 
 const (

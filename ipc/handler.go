@@ -21,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/panics"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
@@ -154,7 +155,7 @@ func (h *handler) doForModel(ctx context.Context, by api.Caller, req *api.Reques
 // recordPanic counts and logs a panic.
 func (h *handler) recordPanic(op string, v any, stack []byte) {
 	h.counters.add(panicsTotal, 1)
-	h.Logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
+	h.Logger.Error("panic in a request", "operation", op, "err", panics.Describe(v), "stack", string(stack))
 }
 
 // answerHealth answers a health check of a supervisor with a status code and one

@@ -148,10 +148,13 @@ func TestPanic(t *testing.T) {
 			t.Errorf("the metrics lack %q: %s", want, metrics)
 		}
 	}
-	for _, want := range []string{"secret of the stack", "secret of the stream", "/secret/place"} {
+	for _, want := range []string{"brokenBackend.Do", "brokenBackend).Stream", "/secret/place"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, log.String())
 		}
+	}
+	if strings.Contains(log.String(), "secret of") {
+		t.Errorf("the value of a panic is in the log:\n%s", log.String())
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memwatchd/memwatchd/internal/panics"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
@@ -293,7 +294,7 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 func (w *Writer) runEdit(c *Change, old *source) (data []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", v, "stack",
+			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", panics.Describe(v), "stack",
 				string(debug.Stack()))
 			data, err = nil, errPanic
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/panics"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -114,6 +115,6 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 
 func (b *Bridge) recordPanic(v any, stack []byte) {
 	if b.Stack != nil {
-		fmt.Fprintf(b.Stack, "panic: %v\n%s", v, stack)
+		fmt.Fprintf(b.Stack, "%s\n%s", panics.Describe(v), stack)
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/panics"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
@@ -193,7 +194,7 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 	})
 	defer func() {
 		if r := recover(); r != nil { // a panic would exit with status 2
-			h.logDebug(fmt.Errorf("panic: %v", r))
+			h.logDebug(errors.New(panics.Describe(r)))
 		}
 	}()
 	started := time.Now()
