@@ -211,12 +211,17 @@ func (r *Request) GivenValue(name string) (string, bool) {
 	return fmt.Sprint(v.Interface()), true
 }
 
-// Fields returns the parameters that were set, in wire format. The daemon,
-// which may have another version, applies the defaults of the others.
+// Fields returns the parameters that were set to other values than their defaults, in
+// wire format. The daemon applies the defaults of the others: one of an earlier version
+// rejects every field that it does not know.
 func (r *Request) Fields() map[string]any {
 	fields := make(map[string]any, len(r.given))
+	byDefault := r.op.NewRequest().value.Elem()
 	for _, p := range r.given {
-		fields[p.Name] = r.value.Elem().FieldByIndex(p.index).Interface()
+		value := r.value.Elem().FieldByIndex(p.index).Interface()
+		if !reflect.DeepEqual(value, byDefault.FieldByIndex(p.index).Interface()) {
+			fields[p.Name] = value
+		}
 	}
 	return fields
 }

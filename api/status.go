@@ -233,6 +233,9 @@ func (a *StatusAnswer) render(t *Text) {
 		t.add(Line{Text: TextIf(!a.Healthy, "not ") + "healthy", Style: style})
 		return
 	}
+	if s.Healthy = a.Healthy; s.State == "" { // of an older daemon
+		s.Explain()
+	}
 	t.add(Line{Head: s.State + ":", HeadStyle: style,
 		Text: fmt.Sprintf("memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime)})
 	for _, text := range s.failures() {

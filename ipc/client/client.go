@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,6 +48,11 @@ func DefaultSocket(name string) string {
 // client may not use or does not trust.
 var ErrNoDaemon = errors.New("no daemon answers")
 
+// ErrOlder means that the daemon does not know a field or an operation that the client
+// sent: it is of an earlier version.
+var ErrOlder error = api.Errorf(api.Unavailable, "the daemon is older than this program").
+	WithHint("run `memwatchd restart`")
+
 // A Client sends requests to a daemon. The zero Client uses the default socket, as
 // an anonymous caller in an unknown context. A Client is safe for concurrent use, as
 // long as its fields do not change.
@@ -66,6 +72,10 @@ type Client struct {
 	Root string
 
 	Starter string // command that starts the daemon, for the error without one; empty: memwatchd serve
+
+	// Older, if not nil, is called with [ErrOlder] before a request that only reads is
+	// repeated without a field that the daemon does not know.
+	Older func(error)
 
 	// Start starts a daemon. If it is not nil, the client calls it when no daemon
 	// answers, possibly several times at once, and sends the request again.
@@ -137,12 +147,53 @@ func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMe
 	return lines.Err()
 }
 
+// sendRequest sends a request. If an older daemon does not know a field of a request that
+// only reads, sendRequest repeats the request without the field. It does not repeat changes
+// or omit the scope: both would then mean something else.
 func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Response, error) {
-	body, err := json.Marshal(c.Scope.CompleteFields(req))
+	op, fields := req.Operation(), c.Scope.CompleteFields(req)
+	for {
+		res, err := c.sendFields(ctx, op, fields)
+		name, unknown := findUnknown(op, err)
+		if !unknown {
+			return res, err
+		}
+		p, err := op.Param(name)
+		if err != nil || p.Scope || !op.ReadOnly || fields[name] == nil {
+			return nil, ErrOlder
+		}
+		delete(fields, name)
+		if c.Older != nil {
+			c.Older(ErrOlder)
+		}
+	}
+}
+
+// findUnknown reports whether an error means that the daemon does not know a field or the
+// operation, and returns the name. Requests contain only those of package api, so a daemon of the
+// same version knows all of them. The name is empty for a field of an object.
+func findUnknown(op *api.Operation, err error) (name string, unknown bool) {
+	failure, failed := errors.AsType[*api.Error](err)
+	if !failed {
+		return "", false
+	}
+	object, rest, _ := strings.Cut(failure.Message, ": ")
+	if p, err := op.Param(object); err == nil && p.Kind() == "object" && failure.Code == api.Invalid {
+		return "", strings.HasPrefix(rest, "unknown field ")
+	}
+	if n, _ := fmt.Sscanf(failure.Message, "unknown field %q", &name); n == 1 && failure.Code == api.Invalid {
+		return name, true
+	}
+	return "", failure.Code == api.NotFound && failure.Message == fmt.Sprintf("unknown operation %q", op.Name)
+}
+
+// sendFields sends the fields of an operation.
+func (c *Client) sendFields(ctx context.Context, op *api.Operation, fields map[string]any) (*http.Response, error) {
+	body, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+req.Operation().Name,
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+op.Name,
 		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -189,14 +240,14 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	case errors.Is(err, errForeign):
 		return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, socket, errForeign)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", req.Operation().Name, err)
+		return nil, fmt.Errorf("%s: %w", op.Name, err)
 	case res.StatusCode == http.StatusOK:
 		return res, nil
 	}
 	defer res.Body.Close()
 	var failure api.Failure
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&failure); err != nil || failure.Error == nil {
-		return nil, fmt.Errorf("%s: unexpected status: %s", req.Operation().Name, res.Status)
+		return nil, fmt.Errorf("%s: unexpected status: %s", op.Name, res.Status)
 	}
 	return nil, failure.Error
 }

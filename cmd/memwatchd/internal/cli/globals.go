@@ -109,6 +109,10 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 	}
 	client := &client.Client{Socket: g.SocketOf(c), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
 		Starter: g.starter(c), Program: api.NewProgram("cli", terminalSession())}
+	var once sync.Once
+	client.Older = func(err error) {
+		once.Do(func() { fmt.Fprintln(g.Stderr, "memwatchd: "+explainError(cmd, err, false).Error()) })
+	}
 	if g.Config.Dir != "" || c.NamesDir && (g.Socket == "" || g.Config.Name != "") {
 		client.Root = config.RealPath(c.Memory.Dir)
 	}

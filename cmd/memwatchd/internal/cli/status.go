@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
@@ -66,6 +68,10 @@ func (a *invocation) showStatus() error {
 	}
 	if object, ok := bytes.CutSuffix(raw, []byte("}\n")); ok && waiting > 0 {
 		raw = fmt.Appendf(nil, "%s,\"waiting_statements\":%d}\n", object, waiting)
+	}
+	var answer api.StatusAnswer
+	if json.Unmarshal(raw, &answer) == nil && answer.Status != nil && answer.Version != build.Version() {
+		a.client.Older(client.ErrOlder)
 	}
 	outcome, err := a.printResponse(raw)
 	return cmp.Or(err, outcome)

@@ -213,7 +213,7 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 		ctx, cancel := context.WithDeadline(cmd.Context(), started.Add(limit))
 		defer cancel()
 		err = do(ctx, h)
-		h.reportAway(err)
+		h.reportDaemon(err)
 	}
 	h.logDebug(err)
 }
@@ -230,10 +230,13 @@ func (h *hook) startDaemon(ctx context.Context) {
 	h.client.Start = func(context.Context) error { return err } // the reason that the request reports
 }
 
-// reportAway reports a daemon that is not running, once per session.
-func (h *hook) reportAway(err error) {
-	if !h.debug && errors.Is(err, client.ErrNoDaemon) && spoolOf(h.client).reportOnce(h.input.Session) {
-		h.log(err)
+// reportDaemon reports a daemon that is not running or is older than the program, each once
+// per session.
+func (h *hook) reportDaemon(err error) {
+	for _, reason := range []error{client.ErrNoDaemon, client.ErrOlder} {
+		if !h.debug && errors.Is(err, reason) && spoolOf(h.client).reportOnce(h.input.Session+"\x00"+reason.Error()) {
+			h.log(err)
+		}
 	}
 }
 
@@ -277,6 +280,10 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 		return cli.Usagef("--agent: %w", err)
 	}
 	h.client.Program = api.NewProgram("hook:"+h.agentName, h.input.Session)
+	h.client.Older = func(err error) {
+		h.reportDaemon(err)
+		h.logDebug(err)
+	}
 	h.agent, _ = agents.Named(h.agentName)
 	event := h.agent.HookEvent(h.command)
 	if e := bareName(h.input.Event); e != "" && e != bareName(event) && e != bareName(h.command) {

@@ -99,6 +99,7 @@ func (h *hook) save(ctx context.Context, requests []spooled) error {
 // fail, too.
 func (h *hook) deliverSpool(ctx context.Context) error {
 	failed, err := spoolOf(h.client).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+	h.reportDaemon(failed)
 	h.logDebug(failed)
 	return err
 }
