@@ -283,7 +283,7 @@ func TestJobPanics(t *testing.T) {
 	testkit.Must(t, state.Write(filepath.Join(dir, "compactor.json"), []byte(`{"schedule":"0 3 * * *","until":"`+until+`"}`)))
 	g.startDaemon(nil)
 	g.waitComplete()
-	waitUntil(t, "the failure is told", func() bool { return strings.Contains(g.daemon.Report().Compactor.Problem, "panic: out of luck") })
+	waitUntil(t, "the failure is told", func() bool { return strings.Contains(g.daemon.Report().Compactor.Problem, "panic with a string") })
 	c := g.dial("s")
 	if a := g.mustSend(t, c, "search", object{"subject": "owner", "context": "private", "query": "quince"}); !strings.Contains(a, "a.md") {
 		t.Errorf("it answers %s", a)
