@@ -23,8 +23,9 @@ import (
 //     substitute for removing endings;
 //   - elided words (l'été) and the words that follow them;
 //   - identifiers (snake_case, camelCase, letters with digits) whole and in parts,
-//     also words joined by dots and those that end with ++ or #;
-//   - long words with digits, such as base64 and hashes, whole only;
+//     and those that end with ++ or #;
+//   - two words that a hyphen, a slash or a dot joins as one word, too;
+//   - words in which letters and digits alternate, such as base64 and hashes, whole only;
 //   - runs of Han, kana or hangul as single characters and pairs, runs of Thai,
 //     Lao, Khmer and Myanmar as pairs and triples; no pair or triple crosses a
 //     space or another script.
@@ -48,7 +49,7 @@ type token struct {
 	term       string
 	start, end int
 	subword    bool // part of the preceding identifier or run, not a separate word
-	joined     bool // identifier of several words or with symbols; it follows its words
+	joined     bool // identifier of two words or with symbols; it follows its words
 }
 
 // An analyzer splits text into tokens. It has a cache of stems and buffers, so
@@ -63,8 +64,8 @@ type analyzer struct {
 	run  runState   // run being read
 	low  []byte
 
-	text   string // being analyzed
-	joined int    // start of the words that dots join with the one being read, or -1
+	text   string    // being analyzed
+	joined wordRange // that is joined to the one being read; zero for none
 }
 
 // An initials is a set of first bytes of terms.
@@ -164,6 +165,22 @@ func (a *analyzer) flushWord() {
 }
 
 func (a *analyzer) emitWord(w []wordRune, part bool) {
+	term, script := a.termOf(w)
+	if term == "" {
+		return
+	}
+	start, end := w[0].start, w[len(w)-1].end
+	a.emit(token{term: term, start: start, end: end, subword: part})
+	if script == scriptOther && !part {
+		if beginning, cut := FirstRunes(term, 5); cut {
+			a.emit(token{term: beginning + beginningMark, start: start, end: end, subword: true})
+		}
+	}
+}
+
+// termOf returns the term of a word and its script, which is scriptLatin for one with
+// digits.
+func (a *analyzer) termOf(w []wordRune) (string, script) {
 	a.low = a.low[:0]
 	script := scriptLatin
 	digits := false
@@ -186,21 +203,10 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 			a.low = utf8.AppendRune(a.low, f)
 		}
 	}
-	if len(a.low) == 0 {
-		return
-	}
-	start, end := w[0].start, w[len(w)-1].end
 	if digits {
-		a.emit(token{term: string(a.low), start: start, end: end, subword: part})
-		return
+		return string(a.low), scriptLatin
 	}
-	stem := a.stemOf(script)
-	a.emit(token{term: stem, start: start, end: end, subword: part})
-	if script == scriptOther && !part {
-		if beginning, cut := FirstRunes(stem, 5); cut {
-			a.emit(token{term: beginning + beginningMark, start: start, end: end, subword: true})
-		}
-	}
+	return a.stemOf(script), script
 }
 
 // beginningMark ends the term of the beginning of a word.
@@ -313,29 +319,32 @@ func isElision(text string, t token) bool {
 	return isApostrophe(r) && isElided(text[t.start:t.end], firstRune(text[t.end+n:]))
 }
 
-// maxSplit bounds the code points of a word with digits that has parts. Longer ones are
-// encoded data, whose parts occur by chance.
-const maxSplit = 20
+// maxTurns bounds the letters that follow a digit in a word that has parts. In other words,
+// which are encoded data, parts occur by chance.
+const maxTurns = 1
+
+// maxContraction bounds an apostrophe and the characters of an ending after it, as in they're.
+const maxContraction = 3
 
 // splitIdentifier returns the parts of an identifier, or nil for a plain word.
 // It splits at '_', between lower case and upper case, before the last capital
-// of a run of capitals ("HTTPServer"), and between letters and digits.
-func splitIdentifier(w []wordRune) [][]wordRune {
-	if len(w) > maxSplit && slices.ContainsFunc(w, func(c wordRune) bool { return unicode.IsDigit(c.r) }) {
-		return nil
-	}
-	var parts [][]wordRune
-	start := 0
+// of a run of capitals ("HTTPServer"), between letters and digits, and at an apostrophe
+// before more than an ending ("O'Brien"). A part of one character is no word.
+func splitIdentifier(w []wordRune) (parts [][]wordRune) {
+	start, turns := 0, 0
 	cut := func(end, next int) {
-		if end > start && (start > 0 || end < len(w)) {
+		if end-start > 1 && end-start < len(w) {
 			parts = append(parts, w[start:end])
 		}
 		start = next
 	}
 	for i, c := range w {
-		if c.r == '_' {
+		if c.r == '_' || isApostrophe(c.r) && len(w)-i > maxContraction {
 			cut(i, i+1)
 			continue
+		}
+		if i > 0 && unicode.IsDigit(w[i-1].r) && unicode.IsLetter(c.r) {
+			turns++
 		}
 		if i == start {
 			continue
@@ -350,7 +359,7 @@ func splitIdentifier(w []wordRune) [][]wordRune {
 		}
 	}
 	cut(len(w), len(w))
-	if len(parts) < 2 {
+	if turns > maxTurns {
 		return nil
 	}
 	return parts

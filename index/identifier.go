@@ -2,50 +2,93 @@ package index
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
-// emitJoined emits the identifier that ends with the word between two bytes: words
-// joined by dots (foo.bar), letters with a number (API-1234), or a word and its symbols
-// (C++, C#).
+// A wordRange is the range of the bytes of a word.
+type wordRange struct{ start, end int }
+
+// maxJoined bounds the hyphens and slashes in a name. Longer ones, such as most URLs, are
+// found by their words.
+const maxJoined = 2
+
+// maxName bounds the bytes of a name before and after a joint.
+const maxName = 64
+
+// emitJoined emits the identifiers that end with the word between two bytes: the word and
+// its symbols (C++, C#), and, as one word, the word and the one that a hyphen, a slash or
+// a dot joins to it (email for e-mail, nodejs for Node.js). Between digits, a dot remains.
 func (a *analyzer) emitJoined(start, end int) {
-	first := start
-	if a.joined >= 0 {
-		first = a.joined
-	}
-	a.joined = -1
-	rest := a.text[end:]
-	switch {
-	case len(rest) > 1 && rest[0] == '.' &&
-		(classOf(rune(rest[1])) == classLetter || classOf(rune(rest[1])) == classDigit):
-		a.joined = first
-		return
-	case len(rest) > 1 && rest[0] == '-' && first == start && classOf(rune(rest[1])) == classDigit &&
-		classOf(rune(a.text[end-1])) == classLetter:
-		a.joined = first
-		return
+	first := a.joined
+	a.joined = wordRange{}
+	switch rest := a.text[end:]; {
+	case isJoint(rest) && (rest[0] == '.' || a.countJoints(end) <= maxJoined):
+		a.joined = wordRange{start, end}
 	case strings.HasPrefix(rest, "++") && !continues(rest[2:]):
-		end += 2
-	case strings.HasPrefix(rest, "#") && end-first <= 2 && !continues(rest[1:]):
-		end++
-	case first == start, isAbbreviation(a.text[first:end]):
+		a.emitSymbols(start, end+2)
+	case strings.HasPrefix(rest, "#") && end-start <= 2 && !continues(rest[1:]):
+		a.emitSymbols(start, end+1)
+	}
+	if first.end == 0 {
 		return
 	}
-	term := strings.ToLower(a.text[first:end])
-	if len(term) > maxWord || strings.ContainsFunc(term, func(r rune) bool { return r >= utf8.RuneSelf }) {
+	w := appendRunes(nil, a.text, first)
+	n, isDot := len(w), a.text[first.end] == '.'
+	w = appendRunes(w, a.text, wordRange{start, end})
+	switch areDigits := unicode.IsDigit(w[n-1].r) && unicode.IsDigit(w[n].r); {
+	case isDot && areDigits:
+		w = append(w[:n], append([]wordRune{{'.', first.end, start}}, w[n:]...)...)
+	case areDigits, isDot && len(w) == 2: // a date or a range, and an abbreviation
 		return
 	}
-	a.emit(token{term: term, start: first, end: end, subword: true, joined: true})
+	if len(w) <= maxWord {
+		term, _ := a.termOf(w)
+		a.emit(token{term: term, start: first.start, end: end, subword: true, joined: true})
+	}
 }
 
-// isAbbreviation reports whether dots separate single characters (e.g, U.S).
-func isAbbreviation(s string) bool {
-	for i := 1; i < len(s); i += 2 {
-		if s[i] != '.' {
-			return false
+// isJoint reports whether a text begins with a character that joins words, and another word.
+func isJoint(s string) bool {
+	r, n := utf8.DecodeRuneInString(s)
+	switch r {
+	case '-', '/', '.', '\u2010', '\u2011':
+		c := classOf(firstRune(s[n:]))
+		return c == classLetter || c == classDigit
+	}
+	return false
+}
+
+// countJoints returns the number of hyphens and slashes in the name around a byte of the
+// text.
+func (a *analyzer) countJoints(at int) (n int) {
+	isOutside := func(r rune) bool { return classOf(r) == classNone && !strings.ContainsRune("-/.", r) }
+	before, after := a.text[max(0, at-maxName):at], a.text[at:min(len(a.text), at+maxName)]
+	before = before[strings.LastIndexFunc(before, isOutside)+1:]
+	if end := strings.IndexFunc(after, isOutside); end >= 0 {
+		after = after[:end]
+	}
+	return strings.Count(before, "-") + strings.Count(before, "/") + strings.Count(after, "-") + strings.Count(after, "/")
+}
+
+// appendRunes appends the characters of a word of a text, normalized.
+func appendRunes(w []wordRune, text string, word wordRange) []wordRune {
+	for _, r := range norm.NFKC.String(text[word.start:word.end]) {
+		if r != softHyphen {
+			w = append(w, wordRune{r, word.start, word.end})
 		}
 	}
-	return len(s)%2 == 1
+	return w
+}
+
+// emitSymbols emits a word with its symbols.
+func (a *analyzer) emitSymbols(start, end int) {
+	term := strings.ToLower(a.text[start:end])
+	if len(term) <= maxWord {
+		a.emit(token{term: term, start: start, end: end, subword: true, joined: true})
+	}
 }
 
 // continues reports whether a word or its symbols continue with s.

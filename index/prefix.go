@@ -25,11 +25,11 @@ var endings = []string{"s", "es", "ed", "er", "ers", "ing", "ings", "ly", "ment"
 // stand for, or "". A word between two * is emphasized text.
 func prefixOfWord(text string, t token) string {
 	rest, ok := strings.CutPrefix(text[t.end:], "*")
-	if t.subword || !ok || strings.HasPrefix(rest, "*") || strings.HasSuffix(text[:t.start], "*") ||
+	if t.subword && !t.joined || !ok || strings.HasPrefix(rest, "*") || strings.HasSuffix(text[:t.start], "*") ||
 		rest != "" && classOf(firstRune(rest)) != classNone {
 		return ""
 	}
-	prefix := strings.TrimSpace(normalizePhrase(text[t.start:t.end]))
+	prefix := strings.ReplaceAll(normalizePhrase(text[t.start:t.end]), " ", "")
 	if utf8.RuneCountInString(prefix) < minPrefix || classOf(firstRune(prefix)) >= classCJK {
 		return ""
 	}

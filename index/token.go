@@ -23,7 +23,7 @@ func (a *analyzer) eachToken(s string, emit func(token)) {
 }
 
 func (a *analyzer) eachTokenOf(s string, emit func(token)) {
-	a.emit, a.text, a.joined, a.run = emit, s, -1, runState{}
+	a.emit, a.text, a.joined, a.run = emit, s, wordRange{}, runState{}
 	a.word = a.word[:0]
 	for i := 0; i < len(s); {
 		if n := norm.NFKC.QuickSpanString(s[i:]); n > 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -81,22 +82,30 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	for _, phrase := range w.phrases {
 		a.eachToken(phrase, func(t token) { quoted[t.term] = true })
 	}
+	var tokens []token
+	a.eachToken(text, func(t token) {
+		switch {
+		case t.subword && !t.joined && isNumber(t.term):
+			return // of many identifiers
+		case t.joined:
+			tokens = slices.DeleteFunc(tokens, func(part token) bool { // C++ and C# are not C
+				return part.start >= t.start && !part.joined && (len(part.term) == 1 || isNumber(part.term))
+			})
+		}
+		tokens = append(tokens, t)
+	})
 	type key struct {
 		term string
 		stop bool
 	}
 	known := make(map[key]int) // indexes of the terms
-	a.eachToken(text, func(t token) {
+	for _, t := range tokens {
 		q := qterm{term: t.term, prefix: prefixOfWord(text, t)}
 		q.stop = q.prefix == "" && isStopWord(text, t)
 		if !quoted[t.term] {
 			q.typo = typoOf(text, t)
 		}
 		w.addToken(text, t, q.stop)
-		if n := len(w.terms) - 1; t.joined && n >= 0 && strings.TrimRight(t.term, "+#") == w.terms[n].term {
-			delete(known, key{w.terms[n].term, w.terms[n].stop}) // C++ and C# are not C
-			w.terms = w.terms[:n]
-		}
 		i, ok := known[key{t.term, q.stop}]
 		if !ok {
 			i = len(w.terms)
@@ -104,7 +113,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			w.terms = append(w.terms, q)
 		}
 		w.terms[i].weight++
-	})
+	}
 	var others, pronouns []qterm
 	for _, q := range w.terms {
 		q.person = q.stop && firstPerson[q.term]
@@ -126,6 +135,11 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	}
 	w.finishList()
 	return w
+}
+
+// isNumber reports whether a term has digits only.
+func isNumber(term string) bool {
+	return !strings.ContainsFunc(term, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
 // keepRarest drops the most frequent terms of a long query, and those that nothing
@@ -170,10 +184,14 @@ func (w *words) addToken(text string, t token, stop bool) {
 		}
 		word.terms = append(word.terms, t.term)
 	case t.joined:
-		for len(w.list) > 0 && w.list[len(w.list)-1].start >= t.start {
-			w.list = w.list[:len(w.list)-1]
+		word := queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}}
+		for n := len(w.list) - 1; n >= 0 && w.list[n].start+len(w.list[n].text) > t.start; n = len(w.list) - 1 {
+			if last := w.list[n]; last.start < t.start { // joined, too
+				word.text, word.start, word.terms = text[last.start:t.end], last.start, append(last.terms, t.term)
+			}
+			w.list = w.list[:n]
 		}
-		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}})
+		w.list = append(w.list, word)
 	case !t.subword:
 		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term},
 			run:  isRun,
