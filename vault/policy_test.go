@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -242,7 +243,12 @@ func TestFuse(t *testing.T) {
 func TestTurnedOff(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	on := false
-	w.Enabled = func() bool { return on }
+	w.Enabled = func(_ context.Context, requested bool) error {
+		if requested || on {
+			return nil
+		}
+		return ErrOff
+	}
 	if _, err := w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new")); !errors.Is(err, ErrOff) {
 		t.Error(err)
 	}

@@ -205,7 +205,7 @@ func (w *Writer) recordOutcome(c *Change, written Written, err error) error {
 		if refused.Reason == errNoExchange.Error() {
 			w.status.Unable = refused.Reason
 		}
-	case isResourceError(err), errors.Is(err, errJournal), errors.Is(err, ErrRoot):
+	case isResourceError(err), errors.Is(err, errJournal):
 		w.status.Unable = err.Error()
 	case written.Changed:
 		w.status.Applied++

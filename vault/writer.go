@@ -62,9 +62,9 @@ type Writer struct {
 	Journal *journal.Journal
 	Logger  *slog.Logger // slog.Default() if nil
 
-	// Enabled reports whether automatic changes are made; always, if nil. It may
-	// be called at any time.
-	Enabled func() bool
+	// Enabled returns why no change is made now, such as [ErrOff] or an [ErrRoot], or nil. If
+	// Enabled is nil, all changes are made.
+	Enabled func(ctx context.Context, requested bool) error
 	// Quiet is how long a file must be unchanged by other programs before an
 	// automatic change. It should be longer than an agent takes between reading and
 	// editing a file, and longer than the autosave interval of editors.
@@ -112,8 +112,10 @@ var errConcurrentSave = errors.New("another program is saving the file")
 // or between attempts. Any other error reports the step that failed; the change
 // may then be tried again.
 func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
-	if !c.Requested && !w.isEnabled() {
-		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
+	if w.Enabled != nil {
+		if err := w.Enabled(ctx, c.Requested); err != nil {
+			return Written{}, fmt.Errorf("write %s: %w", c.Path, err)
+		}
 	}
 	if err := w.checkPath(c.Path); err != nil {
 		return Written{}, err
@@ -340,8 +342,6 @@ func (w *Writer) runSyscall(what string, do func() error) error {
 	}
 	return nil
 }
-
-func (w *Writer) isEnabled() bool { return w.Enabled == nil || w.Enabled() }
 
 func (w *Writer) now() time.Time {
 	if w.Now != nil {

@@ -64,6 +64,8 @@ type daemon struct {
 	maintenance *maintenance // nil if there is no writer
 	writerErr   error        // why writer is nil
 
+	writeRoot atomic.Pointer[memory.FileID] // root of the last requested change
+
 	supervisor supervisor // the service manager to notify; zero if there is none
 
 	rebuilding         sync.Mutex

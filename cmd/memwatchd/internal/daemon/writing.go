@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -46,10 +47,37 @@ func (d *daemon) openWriting() (err error) {
 	return nil
 }
 
-// mayWrite reports whether the daemon may change files on its own: not while so
-// many files are missing that the disk may be away.
-func (d *daemon) mayWrite() bool {
-	return d.config.Write.Enabled && rootState(d.memory.watcher.Status()) == watcher.RootWatched
+// errHolding is the error of changes while so many files are missing that the disk may be
+// away. A change would go to the wrong directory.
+var errHolding = fmt.Errorf("%w: many files disappeared at once; mount the disk again, or wait until a second "+
+	"scan confirms the loss", vault.ErrRoot)
+
+// mayWrite returns why no file is changed now, or nil. It scans a directory that has replaced
+// the one of the last change, which shows whether files are missing. On its own, the daemon changes
+// nothing while the directory is being replaced.
+func (d *daemon) mayWrite(ctx context.Context, requested bool) error {
+	w := d.memory.watcher.Status()
+	if !requested {
+		if d.config.Write.Enabled && rootState(w) == watcher.RootWatched {
+			return nil
+		}
+		return vault.ErrOff
+	}
+	root, err := d.memory.Root()
+	if err != nil {
+		return err
+	}
+	if last := d.writeRoot.Load(); last == nil || *last != root {
+		if err := d.memory.watcher.Sync(ctx); err != nil {
+			return err
+		}
+		d.writeRoot.Store(&root)
+		w = d.memory.watcher.Status()
+	}
+	if w.Held > 0 {
+		return errHolding
+	}
+	return nil
 }
 
 // attachWriter gives the operations the writer and the jobs that change files.
