@@ -26,7 +26,7 @@ type fileLog struct {
 	busy sync.RWMutex // read by entries in progress, held by flush
 
 	mu    sync.Mutex
-	size  int64           // of the file
+	size  int64           // of the entries since the last flush
 	files map[string]bool // written since the last flush, by name
 
 	syncing sync.Mutex // held during a sync
@@ -164,9 +164,13 @@ func (l *fileLog) append(e logEntry) (end int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	start, err := file.Seek(0, io.SeekEnd) // less than l.size after a flush that failed at its end
+	if err != nil {
+		return 0, errors.Join(err, file.Close())
+	}
 	_, err = file.Write(frame)
 	if err = errors.Join(err, file.Close()); err != nil {
-		os.Truncate(l.path(), l.size) // half an entry would hide later ones
+		os.Truncate(l.path(), start) // half an entry would hide later ones
 		return 0, err
 	}
 	for _, name := range e.Removed {

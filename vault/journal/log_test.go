@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestPowerFailure checks that changes that Begin has confirmed are in the journal if the
@@ -71,5 +73,33 @@ func TestPowerFailure(t *testing.T) {
 	}
 	if left, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.Equal(left, nil) {
 		t.Errorf("the log has %d bytes after the start, %v", len(left), err)
+	}
+}
+
+// TestLogTwoErrors checks that the log has later entries after two errors of the disk: a flush
+// that failed once it had emptied the file, and then a write that failed halfway.
+func TestLogTwoErrors(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Open(dir, 0)
+	must(t, err)
+	j.mustBegin(t, changeOf("a.md", "one\n", "two\n"))
+	must(t, os.Truncate(j.log.path(), 0))
+	var was unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &was))
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 20, Max: was.Max}))
+	_, err = j.Begin(changeOf("a.md", "two\n", "three\n"))
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &was))
+	if err == nil {
+		t.Fatal("the write did not fail")
+	}
+	r := j.mustBegin(t, changeOf("a.md", "two\n", "four\n"))
+	lost := t.TempDir()
+	log, err := os.ReadFile(j.log.path())
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(lost, logName), log, 0o600))
+	again, err := Open(lost, 0)
+	must(t, err)
+	if p := again.Pending(); len(p) != 1 || p[0].ID != r.ID {
+		t.Errorf("after a power failure: %+v", p)
 	}
 }
