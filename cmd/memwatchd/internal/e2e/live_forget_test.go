@@ -1,11 +1,6 @@
 package e2e
 
 import (
-	"bytes"
-	"compress/flate"
-	"crypto/sha256"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,44 +10,19 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/internal/state/statetest"
 )
 
 // quark is a word found nowhere else.
 const quark = "zyzzyvaquark"
 
-// filesHolding lists the files below a directory that contain a text. It also reads
-// versions of the journal, which are compressed.
-func filesHolding(text, dir string) (list []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if os.IsNotExist(err) {
-			return nil // it has just been deleted
-		}
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if os.IsNotExist(err) {
-			return nil
-		}
-		if filepath.Base(filepath.Dir(path)) == "versions" && len(data) > sha256.Size {
-			data, _ = io.ReadAll(flate.NewReader(bytes.NewReader(data[sha256.Size:])))
-		}
-		if bytes.Contains(data, []byte(text)) {
-			rel, _ := filepath.Rel(dir, path)
-			list = append(list, rel)
-		}
-		return err
-	})
-	return list, err
-}
-
 // holding lists the files of the root and of the daemon's own directory that contain a
 // text.
 func (l *live) holding(text string) []string {
 	l.t.Helper()
-	files, err := filesHolding(text, l.root)
+	files, err := statetest.FilesContaining(l.root, text)
 	testkit.Must(l.t, err)
-	own, err := filesHolding(text, filepath.Dir(l.config))
+	own, err := statetest.FilesContaining(filepath.Dir(l.config), text)
 	testkit.Must(l.t, err)
 	return append(files, own...)
 }

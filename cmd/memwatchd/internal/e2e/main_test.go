@@ -36,6 +36,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/internal/state/statetest"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
@@ -464,7 +465,7 @@ func scriptHolding(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: holding TEXT DIR")
 	}
-	list, err := filesHolding(args[0], ts.MkAbs(args[1]))
+	list, err := statetest.FilesContaining(ts.MkAbs(args[1]), args[0])
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), strings.Join(list, "\n"))
 }
