@@ -220,8 +220,10 @@ func (s *scriptTest) do(line string) {
 		path := filepath.Join(s.w.Journal.Dir, "versions", journal.Digest([]byte(args[1]))[:32])
 		must(s.T, os.WriteFile(path, []byte("x"), 0o600))
 	case "forget":
-		concerns := func(r journal.Record) bool { return args[2] == "" || r.Path == args[2] }
-		err = s.w.Journal.Forget(concerns, func(_ journal.Record, data []byte) (found [][2]int) {
+		err = s.w.Journal.Erase(func(path string, data []byte) (found [][2]int) {
+			if args[2] != "" && path != args[2] {
+				return nil
+			}
 			for i, line := range strings.Split(string(data), "\n") {
 				if strings.Contains(line, args[1]) {
 					found = append(found, [2]int{i + 1, i + 1})

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -27,24 +27,19 @@ import (
 
 // An erasure selects text outside of the files, and lists the files that lose text.
 type erasure struct {
-	paths    []string
-	concerns func(journal.Record) bool
-	find     func(r journal.Record, text []byte) [][2]int // lines to remove
-	used     func(path, id, text string) bool
+	paths []string
+	find  func(path string, content []byte) [][2]int // as for [journal.Journal.Erase]
+	used  func(path, id, text string) bool
 }
 
 // erase removes text: from its copies, by remove from the files, and from the copies that
 // other programs have caused meanwhile. The problem is why copies remain.
 func (m adminOps) erase(ctx context.Context, c Call, e erasure, remove func()) (problem string, err error) {
-	if m.ErasureFile != "" { // the next start purges the index, if this run does not get there
-		if err := state.Save(m.ErasureFile, true); err != nil {
-			return "", api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
-		}
+	if err := state.Save(m.ErasureFile, true); err != nil { // the next start purges the index, if this run does not get there
+		return "", api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
 	}
-	newest, concerns := m.Writer.Journal.ListAll(time.Time{}, "", 1), e.concerns
 	failed := m.eraseCopies(ctx, e)
 	remove()
-	e.concerns = func(r journal.Record) bool { return (len(newest) == 0 || r.ID > newest[0].ID) && concerns(r) }
 	failed = errors.Join(failed, m.eraseCopies(ctx, e), m.purgeIndex(ctx))
 	if failed != nil {
 		problem = erasureProblem(c, failed)
@@ -71,7 +66,7 @@ func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 			errs = append(errs, fmt.Errorf("saved copies of %s: %w", path, err))
 		}
 	}
-	errs = append(errs, m.Writer.Journal.Forget(e.concerns, e.find))
+	errs = append(errs, m.Writer.Journal.Erase(e.find))
 	if m.Compactor != nil && m.Compactor.Uses != nil {
 		errs = append(errs, m.Compactor.Uses.Forget(e.used))
 	}
@@ -81,26 +76,26 @@ func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 // purgeIndex removes earlier contents of the files from the index.
 func (m adminOps) purgeIndex(ctx context.Context) error {
 	err := m.Indexer.Purge(ctx)
-	if err == nil && m.ErasureFile != "" {
-		if err = os.Remove(m.ErasureFile); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	if err == nil {
+		err = os.Remove(m.ErasureFile)
 	}
 	return err
 }
 
-// FinishErasures removes earlier contents of the files from the index if the daemon
-// stopped during a removal. Call it after all files have been read.
+// FinishErasures completes what an earlier run of the daemon left of removals: it purges the
+// index, and drops contents of the journal that an earlier build could not reach. Call it
+// after all files have been read.
 func (m *Memory) FinishErasures(ctx context.Context) error {
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
-	if m.ErasureFile == "" {
-		return nil
+	var err error
+	if m.Writer != nil {
+		err = m.Writer.Journal.EraseUnused()
 	}
-	if _, err := os.Stat(m.ErasureFile); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if _, missing := os.Stat(m.ErasureFile); missing != nil {
+		return err
 	}
-	return m.adminOps().purgeIndex(ctx)
+	return errors.Join(err, m.adminOps().purgeIndex(ctx))
 }
 
 // forgetListed removes the chosen entries of a list.
@@ -131,7 +126,7 @@ func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 			e.paths = append(e.paths, t.Path)
 		}
 	}
-	e.concerns, e.find = m.journalled(c, words)
+	e.find = m.findStored(c, words)
 	for _, path := range e.paths {
 		words.ours[path] = m.isOurs(path)
 	}
@@ -355,6 +350,7 @@ func hasOnlyHeadings(doc *memory.Document) bool {
 // entries.
 type textMatcher struct {
 	match      index.Phrase
+	chosen     []occurrence
 	lines      map[string]bool // normalized by normalizeLine
 	blocks     [][]string      // normalized lines of each entry
 	everyEntry bool            // all listed entries with the text are removed
@@ -366,7 +362,7 @@ type textMatcher struct {
 const minLine = 12
 
 func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
-	n := &textMatcher{match: l.match, lines: map[string]bool{}, everyEntry: true, ours: map[string]bool{}}
+	n := &textMatcher{match: l.match, chosen: chosen, lines: map[string]bool{}, everyEntry: true, ours: map[string]bool{}}
 	for _, t := range chosen {
 		var block []string
 		for line := range strings.Lines(t.source) {
@@ -419,31 +415,67 @@ func (n *textMatcher) withoutMatches(text string) string {
 	return rest
 }
 
-// journalled returns functions that select the lines in the journal that contain the text.
-// In a shared file, only lines of a removed entry count, because others may have written
-// the same text.
-func (m adminOps) journalled(c Call, words *textMatcher) (concerns func(journal.Record) bool,
-	find func(journal.Record, []byte) [][2]int) {
-	mine, shared := map[string]bool{}, map[string]bool{}
-	may := func(path string) bool {
-		if _, known := mine[path]; !known {
-			mine[path], shared[path] = m.mayForget(c, path)
-		}
-		return mine[path]
-	}
+// findStored returns a function that selects the lines to remove of a content that a file
+// at path has or had: those that contain the text, entries with it, and those of removed entries.
+// Of a file that others share, it selects only what the caller may change, because
+// others may have written the same text; and of a content that nothing refers to, all.
+func (m adminOps) findStored(c Call, words *textMatcher) func(path string, content []byte) [][2]int {
+	type access struct{ may, shared bool }
+	known := map[string]access{"": {true, false}}
 	matches, removed, normalize := memoize(words.matchesText), memoize(words.containsLine), memoize(normalizeLine)
-	return func(r journal.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
-		func(r journal.Record, data []byte) [][2]int {
-			text := string(bytes.ToValidUTF8(data, nil))
-			if shared[r.Path] {
-				return findLines(text, removed)
-			}
-			cut := append(findLines(text, matches), words.findEntries(text, normalize, 2)...)
-			if cut == nil && words.match.In(text) { // the matched text goes over the end of a line
-				cut = [][2]int{{1, strings.Count(text, "\n") + 1}}
-			}
-			return cut
+	return func(path string, content []byte) (found [][2]int) {
+		a, ok := known[path]
+		if !ok {
+			a.may, a.shared = m.mayForget(c, path)
+			known[path] = a
 		}
+		text := string(bytes.ToValidUTF8(content, nil))
+		switch {
+		case !a.may:
+			return nil
+		case a.shared:
+			found = findLines(text, removed)
+		default:
+			found = append(findLines(text, matches), words.findEntries(text, normalize, 2)...)
+		}
+		if path != "" {
+			found = append(found, m.findInEntries(c, path, content, words)...)
+		}
+		whole := path == "" && found != nil ||
+			found == nil && !a.shared && words.match.In(text) // the text goes over the end of a line
+		if whole {
+			return [][2]int{{1, math.MaxInt}}
+		}
+		return found
+	}
+}
+
+// findInEntries returns the lines of the entries of a content that contain the text or have
+// the id of a removed entry, as far as the caller may change them.
+func (m adminOps) findInEntries(c Call, path string, content []byte, words *textMatcher) (found [][2]int) {
+	text := string(content)
+	named := slices.DeleteFunc(slices.Clone(words.chosen), func(t occurrence) bool {
+		return t.Path != path || t.lines != [2]int{} || !strings.Contains(text, t.entry)
+	})
+	if len(named) == 0 && !words.match.MayBeIn(text) {
+		return nil
+	}
+	doc := m.Parse(vault.File{Path: path, Data: content}).For(c.View)
+	if doc == nil {
+		return nil
+	}
+	may := m.mayChangeEntry(c, path)
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if !may(e) {
+			continue
+		}
+		found = append(found, matchingParts(doc, e, words.match)...)
+		if slices.ContainsFunc(named, func(t occurrence) bool { return t.entry == e.ID }) {
+			found = append(found, [2]int{e.Line, e.EndLine})
+		}
+	}
+	return found
 }
 
 // memoize returns f with a memory of its results.

@@ -202,10 +202,10 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 		removable[t.Path] = true
 	}
 	words := newTextMatcher(&forgetList{match: match}, present) // with the lines that files have
-	concerns, find := m.journalled(c, words)
-	_ = m.Writer.Journal.EachVersion(concerns, func(r journal.Record, digest string, content []byte) {
-		path := r.FilePath()
-		if removable[path] || !match.MayBeIn(string(content)) {
+	find := m.findStored(c, words)
+	m.Writer.Journal.EachVersion(func(u journal.Use, content []byte, _ error) {
+		r, path := u.Record, u.Path
+		if r.ID == "" || path != r.FilePath() || removable[path] || !match.MayBeIn(string(content)) {
 			return
 		}
 		if _, known := newest[path]; !known {
@@ -215,7 +215,7 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 			}
 		}
 		lines, shown := strings.Split(string(content), "\n"), strings.Split(string(secrets.Mask(content)), "\n")
-		for _, found := range find(r, content) {
+		for _, found := range find(path, content) {
 			from, to := found[0]-1, min(found[1], len(lines))
 			if slices.ContainsFunc(lines[from:to], func(line string) bool {
 				_, kept := words.lines[normalizeLine(line)]
@@ -224,7 +224,7 @@ func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) 
 				newest[path] = occurrence{Occurrence: api.Occurrence{What: earlierVersion, Path: path, Time: r.Time,
 					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(),
 					Text: strings.Join(shown[from:to], "\n")},
-					entry: "@" + r.ID, digest: digest, source: strings.Join(lines[from:to], "\n")}
+					entry: "@" + r.ID, digest: u.Digest, source: strings.Join(lines[from:to], "\n")}
 				foreign[path] = foreign[path] || !m.wroteMatches(c, path, content, match)
 				break
 			}
@@ -291,14 +291,10 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 			of[line] = true
 		}
 		text := doc.SourceLines(e.Line, e.EndLine)
-		if !entryContains(e, text, match) || !may(e) {
+		if !may(e) {
 			continue
 		}
-		parts := doc.MatchingParts(e, match.In)
-		if parts == nil {
-			parts = [][2]int{{e.Line, e.EndLine}}
-		}
-		for _, p := range parts {
+		for _, p := range matchingParts(doc, e, match) {
 			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry",
 				Line: p[0], EndLine: p[1], Text: e.Text,
 				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), source: text}
@@ -375,6 +371,18 @@ func summaryOf(doc *memory.Document) string {
 	lines := strings.Count(strings.TrimSuffix(unixLines(string(doc.Source[field.Span.Start:field.Span.End])), "\n"),
 		"\n")
 	return doc.SourceLines(field.Line, field.Line+lines)
+}
+
+// matchingParts returns the lines of an entry that contain a text: those of parts that do not
+// depend on its other lines, or all.
+func matchingParts(doc *memory.Document, e *memory.Entry, match index.Phrase) [][2]int {
+	if !entryContains(e, doc.SourceLines(e.Line, e.EndLine), match) {
+		return nil
+	}
+	if parts := doc.MatchingParts(e, match.In); parts != nil {
+		return parts
+	}
+	return [][2]int{{e.Line, e.EndLine}}
 }
 
 func entryContains(e *memory.Entry, source string, match index.Phrase) bool {

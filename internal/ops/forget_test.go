@@ -13,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/state/statetest"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -152,6 +153,48 @@ ours.md version memwatchd - «quark» here <!-- source=cli -->`; got != want {
 	d.want(t, "both.md", "- new quark\n")
 }
 
+// TestForgetWordings checks that the whole entry with the text goes from earlier versions,
+// also in other words, and that other entries stay there.
+func TestForgetWordings(t *testing.T) {
+	for name, versions := range map[string][]string{ // of MEMORY.md; none keeps "gone"
+		"a line that was edited":        {"- **Clinic**:\n  zorb is where I go\n  gone: quokkaitis\n- kept\n", "- **Clinic**:\n  zorb is where I go\n  it is open\n- kept\n"},
+		"a paragraph":                   {"kept\n\nI go to zorb, for what is\ngone\n", "kept\n\nI go to zorb.\n"},
+		"a title":                       {"## Clinic\n\n- zorb\n  gone\n\n- kept\n", "## Clinic\n\n- zorb\n\n- kept\n"},
+		"an id, without the text":       {"- gone <!-- id=c1 -->\n- kept\n", "- zorb <!-- id=c1 -->\n- kept\n"},
+		"a value":                       {"- **Clinic**: zorb, gone <!-- id=c1 -->\n- kept\n", "- **Clinic**: zorb <!-- id=c1 -->\n- kept\n"},
+		"a quote":                       {"> zorb said\n> gone\n\nkept\n", "> zorb said\n\nkept\n"},
+		"an entry of another place":     {"- kept\n- zorb, once\n  gone\n", "- kept\n- the zorb\n"},
+		"an entry that is not there":    {"- kept\n- zorb, once\n  gone\n", "- kept\n"},
+		"a text over the end of a line": {"- kept\n- zorb\n  was gone\n", "- kept\n- now zorb\n  was here\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			match := "zorb"
+			if strings.Contains(name, "over the end") {
+				match = "zorb was"
+			}
+			d := newDisk(t, map[string]string{"MEMORY.md": versions[0]})
+			for _, text := range versions[1:] {
+				_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: "MEMORY.md", Cause: "edit", Requested: true,
+					Edit: func(*vault.File) ([]byte, error) { return []byte(text), nil }})
+				checkError(t, err)
+			}
+			checkError(t, d.Sync(t.Context()))
+			a, err := d.forget(t, owner, match, -1)
+			if err != nil || len(a.Removed) == 0 || len(a.Failed) > 0 || a.Problem != "" {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			for text, want := range map[string]bool{"gone": false, "zorb": false, "kept": true} {
+				if d.journalContains(t, text) != want {
+					t.Errorf("%q is in the journal: %t", text, !want)
+				}
+			}
+			if list, err := statetest.FilesContaining(d.journal.Dir, "gone"); err != nil || len(list) > 0 {
+				t.Errorf("the text is in %q, %v", list, err)
+			}
+		})
+	}
+}
+
 // TestForgetInterrupted checks that the journal loses the text before the files do, that
 // the next start purges the index if a removal did not, and that nothing is removed if this
 // cannot be recorded.
@@ -171,7 +214,7 @@ func TestForgetInterrupted(t *testing.T) {
 	ids, token := d.list(t, owner, "secret")
 	parse := d.memory.Parse
 	d.memory.Parse = func(f vault.File) *memory.Document {
-		if strings.Contains(string(f.Data), "secret") && d.journalContains(t, "secret") {
+		if f.Stamp != (memory.Stamp{}) && strings.Contains(string(f.Data), "secret") && d.journalContains(t, "secret") {
 			t.Error("the file changes before the journal")
 		}
 		return parse(f)

@@ -100,7 +100,7 @@ type Administration struct {
 	// contains, or those of all files if path is empty. It is nil if no history is kept.
 	RecordHistory func(ctx context.Context, path string)
 
-	ErasureFile string // file that records unfinished erasures; empty if they are not recorded
+	ErasureFile string // file that records unfinished erasures
 
 	forgetLists forgetLists
 }

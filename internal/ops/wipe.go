@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A wipePlan lists the data of a subject to delete.
@@ -60,7 +60,7 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		return answer, nil
 	}
 	e := erasure{paths: w.files, used: func(path, _, _ string) bool { return m.isWiped(w, path) }}
-	e.concerns, e.find = m.wipedChanges(c, w)
+	e.find = m.findWiped(c, w)
 	var problem error
 	answer.Problem, err = m.erase(ctx, c, e, func() {
 		problem = m.removeFiles(ctx, w.files)
@@ -153,19 +153,19 @@ func linkPattern(subject string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:^|[^\pL\pN_:-])(?:` + name + `)(?:$|[^\pL\pN_:-]|:(?:\s|$))`)
 }
 
-// wipedChanges returns functions that select the parts of the journal about the subject:
-// the contents of its files, and its links.
-func (m adminOps) wipedChanges(c Call, w *wipePlan) (concerns func(journal.Record) bool,
-	find func(journal.Record, []byte) [][2]int) {
+// findWiped returns a function that selects the lines of stored contents about the subject:
+// those of its files, its links, and contents that nothing refers to.
+func (m adminOps) findWiped(c Call, w *wipePlan) func(path string, content []byte) [][2]int {
 	link := linkPattern(c.Scope.Subject)
-	return func(r journal.Record) bool {
-			return r.Path == memory.IdentitiesPath || m.isWiped(w, r.Path) || r.To != "" && m.isWiped(w, r.To)
-		},
-		func(r journal.Record, text []byte) [][2]int {
-			return findLines(string(text), func(line string) bool {
-				return r.Path != memory.IdentitiesPath || link.MatchString(line)
-			})
+	return func(path string, content []byte) [][2]int {
+		switch {
+		case path == memory.IdentitiesPath:
+			return findLines(string(content), link.MatchString)
+		case path == "", m.isWiped(w, path):
+			return [][2]int{{1, math.MaxInt}}
 		}
+		return nil
+	}
 }
 
 // unlinkAll removes all links of a subject: those to an account, or the one of

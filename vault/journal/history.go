@@ -42,8 +42,7 @@ func (j *Journal) Known(path, digest string) (stored bool) {
 	if _, ok := j.history.current[path]; !ok && j.history.size > 0 {
 		j.history.current[path] = digest
 	}
-	_, stored = j.store.versions[versionName(digest)]
-	return stored
+	return j.store.has(versionName(digest))
 }
 
 // Seen records the present content of a file, which read returns; nil if there is no
@@ -132,10 +131,7 @@ func (j *Journal) isPending(path, digest string) bool {
 const maxPending = 64
 
 // has reports whether a content is stored; no file counts as stored.
-func (j *Journal) has(digest string) bool {
-	_, ok := j.store.versions[versionName(digest)]
-	return ok || digest == ""
-}
+func (j *Journal) has(digest string) bool { return j.store.has(versionName(digest)) || digest == "" }
 
 // externalChanges returns the change of another program that precedes the given change
 // and has not been seen, if there is one.

@@ -49,13 +49,12 @@ type Journal struct {
 	completed int      // number of changes that were completed
 	history   history
 	problems  []string
-	outdated  []string // files of an earlier build
+	outdated  int // number of removed records of an earlier build
 }
 
 const (
 	intentSuffix = ".intent.json"
 	doneSuffix   = ".json"
-	tempSuffix   = intentSuffix + state.TempSuffix // temporary file of a record
 
 	versionsDir = "versions"
 
@@ -97,6 +96,9 @@ func Open(dir string, keep time.Duration) (*Journal, error) {
 	for _, e := range entries {
 		j.loadFile(e)
 	}
+	if j.outdated > 0 {
+		j.problems = append(j.problems, fmt.Sprintf("removed records in a format that no release had: %d", j.outdated))
+	}
 	j.markUndone()
 	return j, nil
 }
@@ -119,17 +121,19 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	switch {
 	case name == "CACHEDIR.TAG", name == versionsDir, name == logName:
 		return
-	case !ok || !e.Type().IsRegular() || ending != intentSuffix && ending != doneSuffix && ending != tempSuffix:
-		j.problems = append(j.problems, name+": unexpected file in the journal")
-		return
-	case ending == tempSuffix:
+	case ok && e.Type().IsRegular() && strings.HasSuffix(name, state.TempSuffix):
 		os.Remove(filepath.Join(j.Dir, name)) // the record was incomplete, so the change had not begun
+		return
+	case !ok || !e.Type().IsRegular() || ending != intentSuffix && ending != doneSuffix:
+		j.problems = append(j.problems, name+": unexpected file in the journal")
 		return
 	}
 	j.last = max(j.last, n)
 	r, err := readHeader(filepath.Join(j.Dir, name))
 	if errors.Is(err, errOutdated) {
-		j.outdated = append(j.outdated, name)
+		os.Remove(filepath.Join(j.Dir, name))
+		j.outdated++
+		return
 	}
 	if err == nil && r.ID != id {
 		err = errors.New("file name and id differ")

@@ -81,8 +81,8 @@ func DigestOf(hash [32]byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// errOutdated reports a record of an earlier build, which contains the changed lines.
-var errOutdated = errors.New("recorded by an earlier build; this change cannot be undone, and forget removes this file")
+// errOutdated reports a record in a format that no release had, which contains the changed lines.
+var errOutdated = errors.New("recorded by an earlier build")
 
 // A header is the line of JSON in a record's file. Hunks is set in records of earlier
 // builds.

@@ -33,6 +33,8 @@ type versionStore struct {
 	based    map[string]int64         // total size of the versions with a base, by base
 	total    int64                    // size of all versions
 
+	fault func() error // called before each change of a file by rewrite, unless nil; for tests
+
 	cachedName string // of the whole version that was read last
 	cached     []byte
 }
@@ -61,13 +63,18 @@ func openVersions(dir string) (*versionStore, error) {
 		info, err := e.Info()
 		switch {
 		case len(name) != nameLength || err != nil:
-		case strings.HasSuffix(e.Name(), state.TempSuffix):
+		case strings.HasSuffix(e.Name(), state.TempSuffix), s.has(name): // replace was interrupted; a whole version is first
 			os.Remove(filepath.Join(dir, e.Name()))
 		default:
 			s.register(name, storedVersion{base, info.Size()})
 		}
 	}
 	return s, nil
+}
+
+func (s *versionStore) has(name string) bool {
+	_, ok := s.versions[name]
+	return ok
 }
 
 func (s *versionStore) register(name string, v storedVersion) {
@@ -234,7 +241,7 @@ func (s *versionStore) replace(name, base string, content []byte) error {
 	}
 	e := encodeAs(base, from, content)
 	old, had := s.versions[name]
-	if err := state.Write(s.path(name, e.storedVersion), e.data); err != nil {
+	if err := s.change(func() error { return state.Write(s.path(name, e.storedVersion), e.data) }); err != nil {
 		return err
 	}
 	if s.cachedName == name {
@@ -242,59 +249,79 @@ func (s *versionStore) replace(name, base string, content []byte) error {
 	}
 	s.register(name, e.storedVersion)
 	if had && old.base != base {
-		return os.Remove(s.path(name, old))
+		return s.change(func() error { return os.Remove(s.path(name, old)) })
 	}
 	return nil
 }
 
-// change replaces the contents of versions, by name. It first stores the new contents of
-// bases under names of their own, then changes the versions that need them, and the
-// bases last, so that every version can be read at any time.
-func (s *versionStore) change(names []string, edit func(name string, content []byte) []byte) error {
-	moved := map[string]string{} // new bases
-	for _, name := range names {
-		if s.versions[name].base != "" || s.based[name] <= 0 {
-			continue
-		}
-		content, err := s.read(name)
-		if err != nil {
+// change changes a file. Tests let it fail.
+func (s *versionStore) change(do func() error) error {
+	if s.fault != nil {
+		if err := s.fault(); err != nil {
 			return err
 		}
-		content = edit(name, content)
-		fresh := versionName(Digest(content))
-		if v, ok := s.versions[fresh]; !ok || v.base != "" {
-			if err := s.replace(fresh, "", content); err != nil {
-				return err
-			}
-		}
-		moved[name] = fresh
 	}
-	basesLast := func(a, b string) int { return cmp.Compare(moved[a], moved[b]) } // others have no entry
-	for _, name := range slices.SortedFunc(maps.Keys(s.versions), basesLast) {
-		base := s.versions[name].base
-		to, ok := moved[cmp.Or(base, name)]
-		if !ok {
-			to = base
+	return do()
+}
+
+// rewrite cuts lines from versions, by name, and removes those that are not used themselves;
+// only their bases stay if they lose no lines. In place of a base that loses lines, the first
+// version that needs it is stored as a whole. Every used version can be read at any time.
+func (s *versionStore) rewrite(used map[string]bool, cuts map[string]cut) error {
+	groups := map[string][]string{} // used versions by base, the base last
+	for _, name := range slices.SortedFunc(maps.Keys(s.versions), func(a, b string) int {
+		return cmp.Or(strings.Compare(s.versions[b].base, s.versions[a].base), strings.Compare(a, b))
+	}) {
+		if used[name] {
+			base := cmp.Or(s.versions[name].base, name)
+			groups[base] = append(groups[base], name)
 		}
-		edited := slices.Contains(names, name)
-		if !ok && !edited {
+	}
+	var errs []error
+	for base, names := range groups {
+		errs = append(errs, s.rewriteGroup(base, names, cuts))
+	}
+	return errors.Join(append(errs, s.retain(used), s.sweep(), syncPath(s.dir))...)
+}
+
+// rewriteGroup cuts lines from versions that have a base, or are it.
+func (s *versionStore) rewriteGroup(base string, names []string, cuts map[string]cut) error {
+	to := base
+	_, moves := cuts[base]
+	if moves {
+		to = ""
+	}
+	for _, name := range names {
+		c, loses := cuts[name]
+		if !loses && !moves {
 			continue
 		}
 		content, err := s.read(name)
+		if err == nil {
+			content, _ = c.apply(content)
+			err = s.replace(name, to, content)
+		}
 		if err != nil {
 			return err
 		}
-		if edited {
-			content = edit(name, content)
-		}
-		if to == name {
-			to = ""
-		}
-		if err := s.replace(name, to, content); err != nil {
-			return err
-		}
+		to = cmp.Or(to, name)
 	}
 	return nil
+}
+
+// sweep removes the files in the directory that are no versions, such as those of an
+// interrupted change of a version.
+func (s *versionStore) sweep() error {
+	entries, err := os.ReadDir(s.dir)
+	errs := []error{err}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		path := filepath.Join(s.dir, e.Name())
+		if v, ok := s.versions[name]; e.Type().IsRegular() && len(name) == nameLength && !(ok && path == s.path(name, v)) {
+			errs = append(errs, s.change(func() error { return os.Remove(path) }))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // retain removes all versions that are not needed: neither used themselves nor the base of a used
@@ -311,7 +338,8 @@ func (s *versionStore) retain(used map[string]bool) error {
 		if needed[name] {
 			continue
 		}
-		if err := os.Remove(s.path(name, v)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := s.change(func() error { return os.Remove(s.path(name, v)) })
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 			continue
 		}

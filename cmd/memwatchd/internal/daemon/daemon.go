@@ -329,6 +329,11 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 func (d *daemon) completeForgets(ctx context.Context, m *ops.Memory) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // Forget rebuilds the index on each attempt
 		err := m.FinishErasures(ctx)
+		if err == nil && d.writer != nil {
+			for _, text := range d.writer.Journal.Problems() {
+				d.logger.Warn("journal", "problem", text)
+			}
+		}
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
