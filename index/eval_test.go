@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,39 +17,52 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // Judged collections are not part of the project. If -eval names a directory of
 // them, TestEval prints the quality of the order of files, and of entries where the
 // evidence is a line, and TestEvalCover that of [Covered]:
 //
-//	go test ./index -run '^TestEval' -v -eval DIR
+//	go test ./index -run '^TestEval' -v -eval DIR -results FILE -before FILE
 //
 // A subdirectory is a collection (docs/<id>.md, queries.jsonl with qid and text,
 // qrels.tsv with qid, docid and grade), or it contains collections, such as the chats
 // of BEAM, or it contains conversations (by-conversation/<name> with session files,
 // queries.jsonl with gold paths and lines). Of other files, such as til, the questions are
-// the first headings: misspelled, cut while typing, and by day, for daily notes made of them.
+// the names of the files and the first headings: whole, misspelled, cut while typing, and by
+// day, for daily notes made of them. The questions of testdata/everyday.txtar and of
+// [headingFacts] are asked beside the files of til.
 var (
-	evalDir  = flag.String("eval", "", "directory of judged collections")
-	evalSets = flag.String("sets", "*", "pattern of the collections to measure")
-	convOnly = flag.String("tune", "conv-26,conv-30,conv-41,conv-42,chat-1-*,chat-4-*,chat-7-*", "the conversations to measure")
+	evalDir    = flag.String("eval", "", "directory of judged collections")
+	evalSets   = flag.String("sets", "*", "pattern of the collections to measure")
+	convOnly   = flag.String("tune", "conv-26,conv-30,conv-41,conv-42,chat-1-*,chat-4-*,chat-7-*,chat-beam-*", "the conversations to measure")
+	resultsTo  = flag.String("results", "", "file to write the results of each question to")
+	beforeFrom = flag.String("before", "", "file with results of an earlier commit to compare with")
+	baselines  = flag.Bool("baselines", true, "measure BM25 and, with the program sqlite3, FTS5 too")
 )
 
 func TestEval(t *testing.T) {
 	dirs := evalDirs(t)
-	fmt.Print("| collection  | questions | entries R@5 |  R@10 | files nDCG@10 |  R@5 | R@10 |\n|-|--:|--:|--:|--:|--:|--:|\n")
+	all := evaluation{t: t}
 	for _, dir := range dirs {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			if sets := readSets(t, dir); len(sets) > 0 {
-				evalSet(t, filepath.Base(dir), sets)
-				return
+		name := filepath.Base(dir)
+		if sets := readSets(t, dir); len(sets) > 0 {
+			all.measure(name, sets)
+			continue
+		}
+		for kind, set := range plainSets(t, dir) {
+			all.measure(name+"-"+kind, []judgedSet{set})
+		}
+		if name == "til" {
+			for kind, set := range ownSets(t, dir) {
+				all.measure(kind, []judgedSet{set})
 			}
-			for kind, set := range plainSets(t, dir) {
-				evalSet(t, filepath.Base(dir)+"-"+kind, []judgedSet{set})
-			}
-		})
+		}
 	}
+	all.print()
 }
 
 func evalDirs(t *testing.T) []string {
@@ -63,19 +77,28 @@ func evalDirs(t *testing.T) []string {
 	return dirs
 }
 
-// A judgedSet is a directory of files with judged questions about them.
+// A judgedSet is a directory of files with judged questions about them, or such files.
 type judgedSet struct {
 	docs      string
+	open      func() *testIndex // instead of docs, if not nil
 	questions []question
 }
 
+func (s *judgedSet) index(t *testing.T) *testIndex {
+	if s.open != nil {
+		return s.open()
+	}
+	return openDir(t, s.docs)
+}
+
 // A question has the files of its answers, by path without .md, with their grades, or
-// the lines of its evidence.
+// the lines of its evidence, or a part of the path or text of the answer.
 type question struct {
 	Conversation, Question string
 	AsOf                   string `json:"as_of"`
 	Gold                   []gold
 
+	answer string
 	grades map[string]float64
 	typing bool
 }
@@ -91,7 +114,7 @@ func readSets(t *testing.T, dir string) (sets []judgedSet) {
 	if _, err := os.Stat(filepath.Join(dir, "by-conversation")); err == nil {
 		byConv := conversations(t, dir)
 		for _, conv := range slices.Sorted(maps.Keys(byConv)) {
-			sets = append(sets, judgedSet{filepath.Join(dir, "by-conversation", conv), byConv[conv]})
+			sets = append(sets, judgedSet{docs: filepath.Join(dir, "by-conversation", conv), questions: byConv[conv]})
 		}
 		return sets
 	}
@@ -105,30 +128,60 @@ func readSets(t *testing.T, dir string) (sets []judgedSet) {
 func collectionsOf(t *testing.T, parts []string) (sets []judgedSet) {
 	for _, part := range parts {
 		part = filepath.Dir(part)
-		sets = append(sets, judgedSet{filepath.Join(part, "docs"), readCollection(t, part)})
+		sets = append(sets, judgedSet{docs: filepath.Join(part, "docs"), questions: readCollection(t, part)})
 	}
 	return sets
 }
 
-// plainSets returns questions about files without any, one of ten files.
+// plainSets returns questions about files without any: the names and first headings of all
+// of them, and other forms of those of one of ten.
 func plainSets(t *testing.T, dir string) map[string]judgedSet {
 	t.Helper()
 	days := t.TempDir()
 	dir, err := filepath.EvalSymlinks(dir)
 	must(t, err)
-	typo, prefix, day := judgedSet{docs: dir}, judgedSet{docs: dir}, judgedSet{docs: days}
-	for i, doc := range openDir(t, dir).documents() {
+	x := openDir(t, dir)
+	open := func() *testIndex { return x }
+	name, title, typo, prefix := judgedSet{open: open}, judgedSet{open: open}, judgedSet{open: open}, judgedSet{open: open}
+	day := judgedSet{docs: days}
+	names, titles := map[string]int{}, map[string]int{}
+	nameOf := func(doc *memory.Document) string {
+		base := strings.TrimSuffix(filepath.Base(doc.Place.Path), ".md")
+		if strings.EqualFold(base, "index") || strings.EqualFold(base, "readme") || !strings.ContainsFunc(base, unicode.IsLetter) ||
+			len(doc.Entries) == 0 {
+			return ""
+		}
+		return base
+	}
+	titleOf := func(doc *memory.Document) string {
+		heading, ok := strings.CutPrefix(string(doc.Source), "# ")
+		if !ok || len(doc.Entries) == 0 {
+			return ""
+		}
+		heading, _, _ = strings.Cut(heading, "\n")
+		return heading
+	}
+	for _, doc := range x.documents() {
+		names[memory.Fold(nameOf(doc))]++
+		titles[memory.Fold(titleOf(doc))]++
+	}
+	for i, doc := range x.documents() {
 		path, text := doc.Place.Path, doc.Source
+		about := map[string]float64{strings.TrimSuffix(path, ".md"): 1}
+		if n := nameOf(doc); n != "" && names[memory.Fold(n)] == 1 {
+			name.questions = append(name.questions, question{Question: n, grades: about})
+		}
+		heading := titleOf(doc)
+		if heading != "" && titles[memory.Fold(heading)] == 1 {
+			title.questions = append(title.questions, question{Question: strings.ReplaceAll(heading, `"`, " "), grades: about})
+		}
 		at := time.Date(2020, 1, 1+i, 0, 0, 0, 0, time.UTC)
 		daily := at.Format(time.DateOnly)
 		must(t, os.WriteFile(filepath.Join(days, daily+".md"), text, 0o600))
-		heading, ok := strings.CutPrefix(string(text), "# ")
-		heading, _, _ = strings.Cut(heading, "\n")
 		words := strings.Fields(heading)
-		if i%10 != 0 || !ok || len(words) < 3 {
+		if i%10 != 0 || len(words) < 3 {
 			continue
 		}
-		about := map[string]float64{strings.TrimSuffix(path, ".md"): 1}
 		last := words[len(words)-1]
 		prefix.questions = append(prefix.questions, question{grades: about, typing: true,
 			Question: strings.TrimSuffix(heading, last) + last[:min(len(last), max(3, len(last)/2))]})
@@ -141,63 +194,266 @@ func plainSets(t *testing.T, dir string) map[string]judgedSet {
 			typo.questions = append(typo.questions, question{grades: about, Question: strings.Replace(heading, longest, wrong, 1)})
 		}
 	}
-	return map[string]judgedSet{"typo": typo, "prefix": prefix, "day": day}
+	return map[string]judgedSet{"name": name, "title": title, "typo": typo, "prefix": prefix, "day": day}
 }
 
-// A quality is a sum of measures over questions.
-type quality struct{ ndcg, five, ten float64 }
+// ownSets returns the questions of the tests, to be asked beside the files of a directory.
+func ownSets(t *testing.T, dir string) map[string]judgedSet {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
+	must(t, err)
+	beside := func(files map[string]string) func() *testIndex {
+		return func() *testIndex {
+			text, modified := readDir(t, dir)
+			for path, s := range files {
+				text[path], modified[path] = s, time.Unix(1, 0)
+			}
+			return openFiles(t, text, modified)
+		}
+	}
+	sets := make(map[string]judgedSet)
+	files, questions := headingFacts()
+	sets["headings"] = judgedSet{open: beside(files), questions: questions}
+	files, questions = everyday(t)
+	sets["everyday"] = judgedSet{open: beside(files), questions: questions}
+	return sets
+}
 
-func (q *quality) add(ids []string, grades map[string]float64) {
+// A quality holds the measures of one question. The mean of those of several is a quality,
+// too.
+type quality struct{ first, ndcg, five, ten float64 }
+
+// qualityOf measures an order of ids, of which those with grades are right.
+func qualityOf(ids []string, grades map[string]float64) (q quality) {
 	found := func(n int) (share float64) {
-		for _, id := range ids[:min(n, len(ids))] {
-			if grades[id] > 0 {
+		for i, id := range ids[:min(n, len(ids))] {
+			if grades[id] > 0 && !slices.Contains(ids[:i], id) {
 				share += 1 / float64(len(grades))
 			}
 		}
 		return share
 	}
-	q.ndcg, q.five, q.ten = q.ndcg+ndcg(ids, grades), q.five+found(5), q.ten+found(10)
+	if len(ids) > 0 && grades[ids[0]] > 0 {
+		q.first = 1
+	}
+	q.ndcg, q.five, q.ten = ndcg(ids, grades), found(5), found(10)
+	return q
 }
 
-func evalSet(t *testing.T, name string, sets []judgedSet) {
-	var entries, files quality
-	n := 0.0
+// A span is a hit: lines of a file, or a whole file.
+type span struct {
+	path      string
+	line, end int
+	text      string
+}
+
+// A judged is the result of one question in one unit, "entries" or "files".
+type judged struct {
+	set, unit, question string
+	quality             quality
+	others              map[string]quality // by baseline
+}
+
+// judge returns the quality of hits for the question.
+func (q *question) judge(hits []span, files bool) quality {
+	if files {
+		var ids []string
+		for _, h := range hits {
+			ids = append(ids, strings.TrimSuffix(h.path, ".md"))
+		}
+		return qualityOf(ids, q.grades)
+	}
+	grades := make(map[string]float64)
+	for _, g := range q.Gold {
+		grades[fmt.Sprint(g)] = 1
+	}
+	if q.answer != "" {
+		grades[q.answer] = 1
+	}
+	var ids []string
+	for i, h := range hits {
+		id := fmt.Sprint("other ", i)
+		if q.answer != "" && strings.Contains(h.path+"\n"+h.text, q.answer) {
+			id = q.answer
+		}
+		for _, g := range q.Gold {
+			if h.path == g.Path && h.line <= g.Line && g.Line <= h.end && !slices.Contains(ids, fmt.Sprint(g)) {
+				id = fmt.Sprint(g)
+				break
+			}
+		}
+		ids = append(ids, id)
+	}
+	return qualityOf(ids, grades)
+}
+
+// An evaluation collects the results of all sets.
+type evaluation struct {
+	t       *testing.T
+	results []judged
+}
+
+func (e *evaluation) measure(name string, sets []judgedSet) {
 	for _, set := range sets {
-		x := openDir(t, set.docs)
-		for _, q := range set.questions {
-			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
-			query := Query{Text: q.Question, Limit: 10, AsOf: asOf, Typing: q.typing}
-			search := func() Result {
-				res := x.mustSearch(t, x.view, query)
-				return res
+		if len(set.questions) == 0 {
+			continue
+		}
+		x := set.index(e.t)
+		for _, files := range []bool{false, true} {
+			unit := "entries"
+			if files {
+				unit = "files"
 			}
-			if q.Gold != nil {
-				hits := search().Hits
-				entries.five, entries.ten = entries.five+q.recall(hits[:min(5, len(hits))]), entries.ten+q.recall(hits)
+			var asked []question
+			for _, q := range set.questions {
+				if files && q.grades != nil || !files && (q.Gold != nil || q.answer != "") {
+					asked = append(asked, q)
+				}
 			}
-			query.ByFile = true
-			files.add(documentsOf(search()), q.grades)
-			n++
+			if len(asked) == 0 {
+				continue
+			}
+			from := len(e.results)
+			for _, q := range asked {
+				asOf, _ := time.Parse(time.DateOnly, q.AsOf)
+				res := x.mustSearch(e.t, x.view, Query{Text: q.Question, Limit: 10, AsOf: asOf, Typing: q.typing, ByFile: files})
+				e.results = append(e.results, judged{name, unit, q.Question, q.judge(spansOf(res, files), files), map[string]quality{}})
+			}
+			if !*baselines {
+				continue
+			}
+			texts := textsOf(x.documents(), files)
+			for baseline, rank := range map[string]func([]span, []question) [][]span{"BM25": rankBM25, "FTS5": rankFTS5} {
+				for i, hits := range rank(texts, asked) {
+					e.results[from+i].others[baseline] = asked[i].judge(hits, files)
+				}
+			}
 		}
 	}
-	fmt.Printf("| %-11s | %9.0f | %11.4f | %.3f | %13.4f | %.3f | %.3f |\n", name, n, entries.five/n, entries.ten/n,
-		files.ndcg/n, files.five/n, files.ten/n)
 }
 
-// documentsOf returns the ids of the documents of a result, each once.
-func documentsOf(res Result) (ids []string) {
-	add := func(path string) {
-		if id := strings.TrimSuffix(path, ".md"); !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// spansOf returns the hits of a result, of files each once.
+func spansOf(res Result, files bool) (list []span) {
+	add := func(s span) {
+		if !files || !slices.ContainsFunc(list, func(o span) bool { return o.path == s.path }) {
+			list = append(list, s)
 		}
 	}
 	for _, h := range res.Hits {
-		add(h.Doc.Place.Path)
+		add(span{h.Doc.Place.Path, h.Entry.Line, h.Entry.EndLine, h.Entry.Text})
 		for _, o := range h.AlsoAt {
-			add(o.Path)
+			if files {
+				add(span{path: o.Path})
+			}
 		}
 	}
-	return ids
+	return list
+}
+
+// textsOf returns the texts that a baseline ranks: of files, the whole ones.
+func textsOf(docs []*memory.Document, files bool) (list []span) {
+	for _, doc := range docs {
+		if files {
+			list = append(list, span{path: doc.Place.Path, text: string(doc.Source)})
+			continue
+		}
+		for _, e := range doc.Entries {
+			list = append(list, span{doc.Place.Path, e.Line, e.EndLine, e.Text})
+		}
+	}
+	return list
+}
+
+// print prints the means with intervals that contain 95 of 100 means of samples of the
+// questions (bootstrap), and the differences from the baselines and from the results before.
+func (e *evaluation) print() {
+	var names []string
+	bySet := make(map[string][]judged)
+	for _, r := range e.results {
+		name := r.set + " " + r.unit
+		if bySet[name] == nil {
+			names = append(names, name)
+		}
+		bySet[name] = append(bySet[name], r)
+	}
+	slices.Sort(names)
+	before := readResults(e.t)
+	fmt.Println("| set | questions | first | nDCG@10 | R@5 | R@10 | BM25 | FTS5 | nDCG@10 since before |\n|-|--:|--:|--:|--:|--:|--:|--:|--:|")
+	for _, name := range names {
+		rs := bySet[name]
+		var mean quality
+		var own, since []float64
+		others := map[string]float64{}
+		n, changed := float64(len(rs)), 0
+		for _, r := range rs {
+			q := r.quality
+			mean = quality{mean.first + q.first/n, mean.ndcg + q.ndcg/n, mean.five + q.five/n, mean.ten + q.ten/n}
+			own = append(own, q.ndcg)
+			for baseline, q := range r.others {
+				others[baseline] += q.ndcg / n
+			}
+			if was, ok := before[r.set+"\t"+r.unit+"\t"+r.question]; ok {
+				since = append(since, q.ndcg-was.ndcg)
+				if math.Abs(q.ndcg-was.ndcg) > 1e-5 {
+					changed++
+				}
+			}
+		}
+		low, high := interval(own)
+		fmt.Printf("| %-22s | %4d | %.3f | %.4f [%.3f, %.3f] | %.3f | %.3f | %.3f | %.3f |", name, len(rs), mean.first, mean.ndcg,
+			low, high, mean.five, mean.ten, others["BM25"], others["FTS5"])
+		if len(since) > 0 {
+			low, high = interval(since)
+			fmt.Printf(" %+.4f [%+.3f, %+.3f] %d |", meanOf(since), low, high, changed)
+		}
+		fmt.Println()
+	}
+	if *resultsTo == "" {
+		return
+	}
+	var b strings.Builder
+	for _, r := range e.results {
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%.6f\t%.6f\t%.6f\t%.6f\n", r.set, r.unit, strings.Join(strings.Fields(r.question), " "), r.quality.first,
+			r.quality.ndcg, r.quality.five, r.quality.ten)
+	}
+	must(e.t, os.WriteFile(*resultsTo, []byte(b.String()), 0o600))
+}
+
+// readResults returns the results before by set, unit and question.
+func readResults(t *testing.T) map[string]quality {
+	t.Helper()
+	results := make(map[string]quality)
+	if *beforeFrom == "" {
+		return results
+	}
+	for _, line := range readLines(t, *beforeFrom) {
+		f := strings.Split(line, "\t")
+		var q quality
+		_, err := fmt.Sscan(strings.Join(f[3:], " "), &q.first, &q.ndcg, &q.five, &q.ten)
+		must(t, err)
+		results[strings.Join(f[:3], "\t")] = q
+	}
+	return results
+}
+
+func meanOf(values []float64) (sum float64) {
+	for _, v := range values {
+		sum += v / float64(len(values))
+	}
+	return sum
+}
+
+// interval returns the bootstrap interval of a mean.
+func interval(values []float64) (low, high float64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	means := make([]float64, 1000)
+	for i := range means {
+		for range values {
+			means[i] += values[r.IntN(len(values))] / float64(len(values))
+		}
+	}
+	slices.Sort(means)
+	return means[25], means[974]
 }
 
 // readCollection returns the judged questions of a collection.
@@ -266,17 +522,6 @@ func conversations(t *testing.T, dir string) map[string][]question {
 	return byConv
 }
 
-// recall returns the share of the evidence in hits.
-func (q *question) recall(hits []Hit) float64 {
-	found := 0
-	for _, g := range q.Gold {
-		if slices.ContainsFunc(hits, g.isIn) {
-			found++
-		}
-	}
-	return float64(found) / float64(len(q.Gold))
-}
-
 func (g gold) isIn(h Hit) bool {
 	return h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine
 }
@@ -300,7 +545,7 @@ func TestEvalCover(t *testing.T) {
 		kinds := []string{"questions", "others' questions", "chatter"}
 		var queries, shown, entries, right, evidence [3]float64
 		for i, set := range sets {
-			x := openDir(t, set.docs)
+			x := set.index(t)
 			measure := func(kind int, q question) {
 				asOf, _ := time.Parse(time.DateOnly, q.AsOf)
 				hits, n := passing(t, x, q.Question, asOf), 0.0

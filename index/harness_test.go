@@ -173,7 +173,14 @@ func openFiles(t testing.TB, text map[string]string, modified map[string]time.Ti
 // openDir indexes the files of a directory.
 func openDir(t testing.TB, root string) *testIndex {
 	t.Helper()
-	text, modified := map[string]string{}, map[string]time.Time{}
+	text, modified := readDir(t, root)
+	return openFiles(t, text, modified)
+}
+
+// readDir returns the texts of the files of a directory, and when they were modified.
+func readDir(t testing.TB, root string) (text map[string]string, modified map[string]time.Time) {
+	t.Helper()
+	text, modified = map[string]string{}, map[string]time.Time{}
 	must(t, filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(name, ".md") {
 			return err
@@ -185,7 +192,7 @@ func openDir(t testing.TB, root string) *testIndex {
 		text[path], modified[path] = string(data), info.ModTime()
 		return err
 	}))
-	return openFiles(t, text, modified)
+	return text, modified
 }
 
 // documents returns the documents of all files, by path.
