@@ -6,6 +6,7 @@ import "math"
 // judged collections. Changing one changes the golden files.
 var tuning = struct {
 	k1, b         float64 // for entries: both are low for short texts
+	maxAverage    float64 // upper bound of the average length of an entry, in tokens
 	fileK1, fileB float64
 	near          float64 // share of the own score of each neighbour
 	answer        float64 // share of the own score of a question, for the entry that follows
@@ -23,7 +24,7 @@ var tuning = struct {
 	timed         float64 // factor for entries with words of time if the query asks for a time
 	irregular     float64 // weight of an irregular form of a word
 }{
-	k1: 0.9, b: 0.3,
+	k1: 0.9, b: 0.3, maxAverage: 50,
 	fileK1: 1.2, fileB: 0.8,
 	near: 0.1, answer: 0.5, file: 1,
 	beginning: 0.5, typo: 0.7,
