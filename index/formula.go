@@ -10,6 +10,7 @@ var tuning = struct {
 	fileK1, fileB float64
 	near          float64 // share of the own score of each neighbour
 	answer        float64 // share of the own score of a question, for the entry that follows
+	reply         float64 // tokens of an entry that follows a question, from which its share falls
 	file          float64 // share of the score of the file
 	beginning     float64 // weight of the beginning of a word
 	typo          float64 // weight of a term that replaces a misspelled word
@@ -26,7 +27,7 @@ var tuning = struct {
 }{
 	k1: 0.9, b: 0.3, maxAverage: 50,
 	fileK1: 1.2, fileB: 0.8,
-	near: 0.1, answer: 0.5, file: 1,
+	near: 0.1, answer: 0.5, reply: 64, file: 1,
 	beginning: 0.5, typo: 0.7,
 	period: 2, dayFade: 10,
 	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, habit: 0.6, decision: 2, timed: 1.3, irregular: 0.3,

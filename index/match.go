@@ -126,17 +126,20 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 		!s.passesText(k) {
 		return candidate{}, false
 	}
-	score := float64(c.own) + neighbourScore(cells, e) + file
+	score := float64(c.own) + s.neighbourScore(a, e) + file
 	return candidate{entryKey: k, score: score, dup: c.dup, phrases: s.phrases.counts[k]}, true
 }
 
 // neighbourScore returns the shares of the scores of its neighbours that an entry
-// gets. An entry that follows a question probably answers it.
-func neighbourScore(cells []cell, e int) (sum float64) {
-	if e > 0 {
+// gets. An entry that follows a question probably answers it, the less of it the longer
+// it is.
+func (s *search) neighbourScore(a *acc, e int) (sum float64) {
+	cells := s.cells[a.first : a.first+a.n]
+	if e > 0 && cells[e-1].own > 0 {
 		share := tuning.near
 		if cells[e-1].marks&markQuestion != 0 {
-			share = tuning.answer
+			length := s.table.variantAt(a.variant).entries[e].length
+			share += (tuning.answer - tuning.near) * min(1, tuning.reply/float64(max(1, length)))
 		}
 		sum += share * float64(cells[e-1].own)
 	}
@@ -247,7 +250,7 @@ func (s *search) explainWords(c candidate) Why {
 		_, w := s.exactScore(c)
 		return w
 	}
-	own, near, file := float64(cells[c.entry].own), neighbourScore(cells, int(c.entry)), a.score*tuning.file
+	own, near, file := float64(cells[c.entry].own), s.neighbourScore(a, int(c.entry)), a.score*tuning.file
 	score := c.score
 	c.score = own + near + file
 	exact, w := s.exactScore(c)
