@@ -8,7 +8,7 @@ var tuning = struct {
 	k1, b         float64 // for entries: both are low for short texts
 	maxAverage    float64 // upper bound of the average length of an entry, in tokens
 	fileK1, fileB float64
-	near          float64 // share of the own score of each neighbour
+	near          float64 // share of the own score of each neighbour, in a session
 	answer        float64 // share of the own score of a question, for the entry that follows
 	reply         float64 // tokens of an entry that follows a question, from which its share falls
 	file          float64 // share of the score of the file

@@ -68,7 +68,7 @@ func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 		want     []string
 		degraded bool
 	}{
-		{"red", ownerView(t), []string{"a.md:4", "d.md:5", "d.md:4", "c.md:1"}, true},
+		{"red", ownerView(t), []string{"a.md:4", "c.md:1", "d.md:5", "d.md:4"}, true},
 		{"four", ownerView(t), []string{"d.md:5"}, false},
 		{"three", ownerView(t), []string{"c.md:1"}, false},
 		{"too", ownerView(t), nil, true},

@@ -3,6 +3,8 @@ package index
 import (
 	"cmp"
 	"math"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 type candidate struct {
@@ -132,21 +134,28 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 
 // neighbourScore returns the shares of the scores of its neighbours that an entry
 // gets. An entry that follows a question probably answers it, the less of it the longer
-// it is.
-func (s *search) neighbourScore(a *acc, e int) (sum float64) {
+// it is. Of other neighbours only those in a conversation are about the same.
+func (s *search) neighbourScore(a *acc, e int) float64 {
 	cells := s.cells[a.first : a.first+a.n]
-	if e > 0 && cells[e-1].own > 0 {
-		share := tuning.near
-		if cells[e-1].marks&markQuestion != 0 {
-			length := s.table.variantAt(a.variant).entries[e].length
-			share += (tuning.answer - tuning.near) * min(1, tuning.reply/float64(max(1, length)))
-		}
-		sum += share * float64(cells[e-1].own)
+	var before, after cell
+	if e > 0 {
+		before = cells[e-1]
 	}
 	if e+1 < len(cells) {
-		sum += tuning.near * float64(cells[e+1].own)
+		after = cells[e+1]
 	}
-	return sum
+	if before.own+after.own == 0 {
+		return 0
+	}
+	v, near := s.table.variantAt(a.variant), 0.0
+	if v.file.Kind == memory.Session {
+		near = tuning.near
+	}
+	share := near
+	if before.marks&markQuestion != 0 {
+		share += (tuning.answer - near) * min(1, tuning.reply/float64(max(1, v.entries[e].length)))
+	}
+	return share*float64(before.own) + near*float64(after.own)
 }
 
 // eachFiltered yields, without a score, each entry that the view may read and that
