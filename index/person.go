@@ -67,7 +67,7 @@ func (s *search) ownFactor(k entryKey) float64 {
 
 // decisionRE matches statements of a decision by the writer.
 var decisionRE = lazyregexp.New(`(?i)\b(?:we|i)(?:['’]ve)?\s+(?:\w+\s+){0,2}(?:decided|chose|chosen|picked|settled|agreed)\b|` +
-	`(?:^|[.:!]\s+)[\s*_>+-]*(?:decided|chose|decision)\b|我们?[^，。\n]{0,8}(?:决定|选择|选用|选定)|^[\s*_>+-]*(?:决定|选用|选定)`)
+	`(?:^|[.:!]\s+)[\s*_>+-]*(?:decided|chose|agreed|settled|picked|decision)\b|我们?[^，。\n]{0,8}(?:决定|选择|选用|选定)|^[\s*_>+-]*(?:决定|选用|选定)`)
 
 // decisionVerbs contains the terms of the words without which decisionRE, which takes longer
 // than the analysis of a text, does not match.

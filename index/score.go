@@ -251,7 +251,10 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 			continue
 		}
 		a.tf += uint32(levelTenths[lv])
-		score := weight * s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
+		score := weight // of a type: equal in all entries, so that their words decide
+		if !t.isType {
+			score *= s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
+		}
 		c := &s.cells[first+slot]
 		if c.own == 0 && t.person {
 			continue
