@@ -435,9 +435,13 @@ func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility 
 // completeEntry completes an entry, except its id.
 func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
 	e.Partition, e.Masked = p.partitionFor(p.entryVisibility(e, dr)), p.d.hasMaskedText(e.Span)
+	if e.Block == EmptyHeading { // such as the title of a session
+		e.Source, e.By = p.d.Front.Source, p.d.Front.By
+	}
 	if dr.attrs != nil {
 		p.applyAttributes(e, dr.attrs)
 	}
+	e.Source = p.sourceOf(e.Source)
 	for i := range e.Tasks {
 		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.isEntry {
 			t.ID = e.ID

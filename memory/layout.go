@@ -41,6 +41,12 @@ func InboxOf(path string) string {
 // InInbox reports whether a path is below an inbox.
 func InInbox(path string) bool { return InboxOf(path) != "" }
 
+// NamesInbox reports whether a text contains the path of a file in an inbox. Guests choose
+// the names of these files.
+func NamesInbox(text string) bool { return inboxRE().MatchString(text) }
+
+var inboxRE = lazyregexp.New(`(?:^|[^\pL\pN/_.-])` + inboxDir + `/[^/\s]+/`)
+
 // Endings of the names, without .md, of files beside the usual ones, for text that
 // was written in a public context: text that the context may read, and text that it
 // may not.

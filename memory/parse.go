@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -206,6 +207,17 @@ func (p *docParser) setOwner() {
 		visibility = PrivateOnly
 	}
 	d.Own, d.publicPartition = p.partitionFor(visibility), p.partitionFor(PublicOK)
+	d.Front.Source = p.sourceOf(d.Front.Source)
+}
+
+// sourceOf returns the source of a text of the file with an attribute source. In an inbox,
+// text of the owner is by guests, who can remove the attribute: in private the owner has no
+// inbox.
+func (p *docParser) sourceOf(source string) string {
+	if IsUntrustedSource(source) || !InInbox(p.d.Place.Path) || cmp.Or(p.owner, p.l.owner()) != p.l.owner() {
+		return source
+	}
+	return PublicSource + cmp.Or(source, "inbox")
 }
 
 func (p *docParser) frontProblem(code, key, message string) {

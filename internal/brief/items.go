@@ -30,7 +30,7 @@ type Item struct {
 //
 // A value that is JSON is unchanged. Every other value is encoded as a JSON
 // string, and so is a key that is not a plain word. An untrusted item has the
-// mark after its value. MaxItems and MaxChars bound the block: the namespaces
+// mark before its key. MaxItems and MaxChars bound the block: the namespaces
 // take turns, one item at a time, so that a large namespace does not displace the
 // others. An item that does not fit is left out, and the next one is tried.
 func (s Style) Items(items []Item) Block {
@@ -46,10 +46,7 @@ func (s Style) Items(items []Item) Block {
 	lines, rounds := make([]string, len(items)), make([]int, len(items))
 	turns := make([]int, len(items)) // indexes of items, in the order in which they take space
 	for i, item := range items {
-		lines[i] = "  " + keyText(item.Key) + " = " + valueText(item.Value)
-		if item.Untrusted {
-			lines[i] += " " + Mark
-		}
+		lines[i] = "  " + markLine(keyText(item.Key)+" = "+valueText(item.Value), item.Untrusted)
 		if i > 0 && items[i-1].Namespace == item.Namespace {
 			rounds[i] = rounds[i-1] + 1
 		}

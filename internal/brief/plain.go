@@ -2,6 +2,7 @@ package brief
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -22,7 +23,7 @@ var structureRE = lazyregexp.New(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdent
 	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` +
 	regexp.QuoteMeta(memory.FilteredHeader) + `)`)
 
-// Quoted is text of memory in its form for a model. Only [Quote], [Field], [Fields]
+// Quoted is text of memory in its form for a model. Only [Quote], [Line]
 // and the blocks of this package make it of text that is not constant.
 type Quoted string
 
@@ -40,31 +41,20 @@ func Quote(text string, untrusted bool) Quoted {
 	return Quoted(strings.Join(lines, "\n"))
 }
 
-// Field returns a text of memory as a part of a line. An untrusted one begins with
-// the mark.
-func Field(text string, untrusted bool) Quoted {
-	text = escapeLine(text, untrusted)
-	if untrusted && text != "" {
-		text = Mark + " " + text
-	}
-	return Quoted(text)
+// Line returns the nonempty fields of an entry, such as its place and its text, as one line.
+// If the entry is untrusted, or a field names a file in an inbox, the mark comes first: the
+// writer of an untrusted entry has also chosen its key, its headings and the name of its file.
+func Line(untrusted bool, fields ...string) Quoted {
+	line := strings.Join(slices.DeleteFunc(fields, func(f string) bool { return f == "" }), " | ")
+	return Quoted(markLine(escapeLine(line, untrusted), untrusted || memory.NamesInbox(line)))
 }
 
-// Fields returns the nonempty fields of a text of memory as one line. If they are
-// untrusted, the mark follows the first one.
-func Fields(untrusted bool, fields ...string) Quoted {
-	var line []string
-	for _, f := range fields {
-		f = escapeLine(f, untrusted)
-		if f == "" {
-			continue
-		}
-		line = append(line, f)
-		if untrusted && len(line) == 1 {
-			line = append(line, Mark)
-		}
+// markLine returns a line with the mark before it if it is untrusted.
+func markLine(line string, untrusted bool) string {
+	if untrusted && line != "" {
+		return Mark + " " + line
 	}
-	return Quoted(strings.Join(line, " | "))
+	return line
 }
 
 // quoteLine returns a line of a file in the form that it has in a block: a line that

@@ -79,7 +79,7 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 
 // render returns a match within room code points, or "" if it does not fit.
 func (m *Match) render(room int, untrusted bool) string {
-	head, mark := "- "+oneLine(m.Place(), untrusted), ""
+	head, mark := "- "+string(Line(untrusted, m.Place())), ""
 	note := func(format, text string) {
 		if text != "" {
 			head += fmt.Sprintf(format, oneLine(text, untrusted))
@@ -96,7 +96,6 @@ func (m *Match) render(room int, untrusted bool) string {
 	note(" [%s is newer]", m.Newer)
 	if untrusted {
 		mark = Mark + " "
-		head += " " + Mark // applies to the section too, which is part of the entry
 	}
 	if n := len(m.Entry.Sections); n > 0 && m.Entry.Block != memory.EmptyHeading {
 		note(" (%s)", joinWords(m.Entry.Sections[n-1]))

@@ -204,7 +204,7 @@ func isEmptyTemplate(doc *memory.Document) bool {
 func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c cut) (files []startFile) {
 	for _, doc := range docs {
 		lines := b.visibleProse(doc)
-		path := oneLine(doc.Place.Path, false)
+		path := string(Line(false, doc.Place.Path))
 		head, otherHead := "# ["+tag+"] "+path, otherHeader+" "+path
 		if tag == "" {
 			head, otherHead = indexHeader, otherHeader
@@ -266,21 +266,20 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 		} else {
 			day += ": "
 		}
-		lines = append(lines, day+string(Field(text, e.Author().Untrusted(b.View))))
+		lines = append(lines, day+string(Line(e.Author().Untrusted(b.View), text)))
 	}
 	return lines
 }
 
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
-		place := fmt.Sprintf(" (%s:%d)", oneLine(t.Path, false), t.Line)
-		lines = append(lines, "[ ] "+string(Field(t.Text, t.Untrusted))+place)
+		lines = append(lines, "[ ] "+string(Line(t.Untrusted, fmt.Sprintf("%s (%s:%d)", t.Text, t.Path, t.Line))))
 	}
 	return lines
 }
 
 func (b *startBuilder) addFile(f startFile) {
-	head, path := f.head+"\n\n", oneLine(f.doc.Place.Path, false)
+	head, path := f.head+"\n\n", string(Line(false, f.doc.Place.Path))
 	limit := NoLimit
 	if strings.HasPrefix(head, "# ["+tagMain+"]") {
 		limit = b.MaxFull

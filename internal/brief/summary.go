@@ -35,7 +35,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			// A summary may be a list itself.
 			line = strings.TrimPrefix(joinWords(line), "- ")
 			if line != "" {
-				long = append(long, string(Field(line, doc.Front.Author().Untrusted(s.View))))
+				long = append(long, string(Line(doc.Front.Author().Untrusted(s.View), line)))
 			}
 		}
 	}
@@ -57,12 +57,12 @@ func (s Style) recentLines(docs []*memory.Document, all bool) (lines []string) {
 		if summary == "" {
 			continue
 		}
-		after := " (" + oneLine(doc.Place.Path, false) + ")"
+		line := summary + " (" + doc.Place.Path + ")"
 		if doc.Place.Kind == memory.Session {
 			tasks, followUps := doc.Progress(s.View)
-			after += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
+			line += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
 		}
-		lines = append(lines, doc.Place.Day+": "+string(Field(summary, author.Untrusted(s.View)))+after)
+		lines = append(lines, doc.Place.Day+": "+string(Line(author.Untrusted(s.View), line)))
 	}
 	return lines
 }

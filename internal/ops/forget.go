@@ -281,9 +281,10 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 		traces = append(traces, t)
 	}
 	if mayFile && match.In(path) {
-		add(occurrence{Occurrence: api.Occurrence{What: "path", Text: path}})
+		add(occurrence{Occurrence: api.Occurrence{What: "path", Text: path,
+			Untrusted: doc.Front.Author().Untrusted(c.View)}})
 	}
-	shown := doc.Shown(c.View)
+	shown, untrusted := doc.Shown(c.View), doc.UntrustedLines(c.View)
 	of := make([]bool, len(shown.Lines)+2) // lines that belong to an occurrence
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
@@ -344,7 +345,8 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 			func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
 			what = "heading"
 		}
-		add(occurrence{Occurrence: api.Occurrence{What: what, Line: i + 1, EndLine: i + 1, Text: text}})
+		add(occurrence{Occurrence: api.Occurrence{What: what, Line: i + 1, EndLine: i + 1, Text: text,
+			Untrusted: slices.ContainsFunc(untrusted, func(r [2]int) bool { return r[0] <= i+1 && i+1 <= r[1] })}})
 	}
 	slices.SortStableFunc(traces, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })
 	return traces

@@ -11,7 +11,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -250,7 +249,10 @@ func severalTasks(r *api.TodoRequest, copies []taskCopy) error {
 		if cut {
 			text += "…"
 		}
-		place := fmt.Sprintf("%q at %s:%d", brief.Field(text, t.untrusted), t.place.Path, t.place.Line)
+		place := fmt.Sprintf("%q at %s:%d", text, t.place.Path, t.place.Line)
+		if t.untrusted { // an error message has no marks
+			place = fmt.Sprintf("a task of others at %s:%d", t.place.Path, t.place.Line)
+		}
 		if t.task.Due != "" {
 			place += ", due " + t.task.Due
 		}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -79,18 +78,6 @@ func TestHostileText(t *testing.T) {
 				foreign += checkHostile(t, op.Name, text(&lines))
 			}
 			foreign += checkHostile(t, op.Name, text(answer))
-			result, err := Result{Fields: answer}.callResult()
-			if err != nil {
-				t.Fatal(err)
-			}
-			fields := result.StructuredContent.(json.RawMessage)
-			if r, found := memory.FirstInvisible(strings.TrimSpace(string(fields)), true); found {
-				t.Errorf("%s: the fields contain %U", op.Name, r)
-			}
-			decoded := op.NewAnswer()
-			if err := json.Unmarshal(fields, decoded); err != nil || !reflect.DeepEqual(decoded, answer) {
-				t.Errorf("%s: the fields have other values: %v", op.Name, err)
-			}
 		}
 		failed := tool.failedResult(api.Errorf(api.Invalid, "%s", hostile("OWN")).WithHint("%s", hostile("OWN")))
 		checkHostile(t, tool.Name, failed.Text)
@@ -115,8 +102,8 @@ func checkHostile(t *testing.T, name, text string) (foreign int) {
 		}
 		if strings.Contains(line, "FOREIGN") {
 			foreign++
-			if marked := strings.ReplaceAll(line, `\`+brief.Mark, ""); !strings.Contains(marked, brief.Mark) {
-				t.Errorf("%s: a line of others without the mark: %q", name, line)
+			if marked := strings.ReplaceAll(line, `\`+brief.Mark, ""); !strings.Contains(marked[:strings.Index(marked, "FOREIGN")], brief.Mark) {
+				t.Errorf("%s: no mark before the text of others: %q", name, line)
 			}
 		}
 	}

@@ -52,30 +52,15 @@ func lineText(l *api.Line) brief.Quoted {
 	case api.Before, api.After:
 		return ""
 	}
-	fields := brief.Fields(l.Untrusted, append([]string{placeOf(l), l.Section}, l.Notes...)...)
-	if l.Text != "" {
-		fields = joinFields(own(placeOf(l)), own(l.Section), brief.Field(l.Text, l.Untrusted),
-			brief.Fields(false, l.Notes...))
-	}
+	line := brief.Line(l.Untrusted, append([]string{placeOf(l), l.Section, l.Text}, l.Notes...)...)
 	if l.Head != "" {
-		fields = own(l.Head+api.TextIf(l.Form == api.Row, ":")) + " " + fields
+		line = own(l.Head+api.TextIf(l.Form == api.Row, ":")) + " " + line
 	}
-	return brief.Quoted(strings.Repeat("  ", max(l.Depth-1, 0))) + fields + "\n"
-}
-
-// joinFields returns the nonempty fields on one line.
-func joinFields(fields ...brief.Quoted) (line brief.Quoted) {
-	for _, f := range fields {
-		if line != "" && f != "" {
-			line += " | "
-		}
-		line += f
-	}
-	return line
+	return brief.Quoted(strings.Repeat("  ", max(l.Depth-1, 0))) + line + "\n"
 }
 
 // own returns a part of a line that the subject or memwatchd wrote, such as a path.
-func own(text string) brief.Quoted { return brief.Field(text, false) }
+func own(text string) brief.Quoted { return brief.Line(false, text) }
 
 // placeOf returns the place of a line as path:line or path:line-line.
 func placeOf(l *api.Line) string {
