@@ -6,7 +6,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -69,20 +68,14 @@ func (t *Tool) protocolTool() *mcp.Tool {
 // result for the model to read and not a protocol error.
 func (s *server) toolHandler(t *Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return t.Use(ctx, s.execute, req.Params.Arguments).callResult()
+		return t.Use(ctx, s.execute, req.Params.Arguments).callResult(), nil
 	}
 }
 
-func (a Result) callResult() (*mcp.CallToolResult, error) {
-	fields, err := api.EncodeJSON(a.Fields)
-	if err != nil {
-		return nil, err
-	}
-	fields = memory.EscapeJSON(fields, true)
-	return &mcp.CallToolResult{
-		Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}, StructuredContent: json.RawMessage(fields),
-		IsError: a.Failed,
-	}, nil
+// callResult returns the result as text only. Of a result with structured content too, most
+// agents show the model only that content, or both.
+func (a Result) callResult() *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}, IsError: a.Failed}
 }
 
 // wrapMethods wraps all methods. It converts a panic into an error response, so
@@ -96,7 +89,7 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 				e := api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon")
 				result, err = nil, rpcError(e)
 				if method == "tools/call" {
-					result, err = new(Tool).failedResult(e).callResult()
+					result, err = new(Tool).failedResult(e).callResult(), nil
 				}
 			}
 		}()

@@ -228,16 +228,14 @@ func isEmpty(raw json.RawMessage) bool {
 // Errors are of type [*api.Error].
 type ExecuteFunc func(context.Context, *api.Request) (json.RawMessage, error)
 
-// A Result is the result of a tool call: a text for the model, and structured
-// content for programs, to be encoded.
+// A Result is the result of a tool call, a text for the model.
 type Result struct {
 	Text   string
-	Fields any
 	Failed bool
 }
 
 // Use calls the tool with arguments, which are a JSON object, empty or null. A
-// failure is a Result with Failed set and an [api.Failure] as fields.
+// failure is a Result with Failed set.
 func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawMessage) Result {
 	req, err := t.parseRequest(arguments)
 	if err != nil {
@@ -251,11 +249,7 @@ func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawM
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return t.failedResult(api.Errorf(api.Internal, "%s: read the answer: %v", req.Operation().Name, err))
 	}
-	text := textOf(req, answer, t.rename)
-	if found, ok := answer.(*api.SearchAnswer); ok {
-		return Result{Text: text, Fields: withLines(found)}
-	}
-	return Result{Text: text, Fields: raw}
+	return Result{Text: textOf(req, answer, t.rename)}
 }
 
 // failedResult returns a result that describes an error of a call of the tool to the
@@ -263,7 +257,7 @@ func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawM
 func (t *Tool) failedResult(err error) Result {
 	e := errorOf(err).Rename(t.rename)
 	text := own(string(e.Code)+": "+e.Message) + "\n" + own(e.Hint)
-	return Result{Text: strings.TrimRight(string(text), "\n"), Fields: api.Failure{Error: e}, Failed: true}
+	return Result{Text: strings.TrimRight(string(text), "\n"), Failed: true}
 }
 
 // rename returns the name of the tool for an operation, or "" if the name stays.
@@ -290,25 +284,4 @@ func toolOfOperation(name string) string {
 func errorOf(err error) *api.Error {
 	e, _ := secrets.RedactValue(api.AsError(err))
 	return e
-}
-
-// toolHits adds line fields to hits under the names that models know from other
-// tools.
-type toolHits struct {
-	Hits []toolHit `json:"hits"`
-	*api.SearchAnswer
-}
-
-type toolHit struct {
-	api.Hit
-	First int `json:"startLine"`
-	Last  int `json:"endLine"`
-}
-
-func withLines(a *api.SearchAnswer) *toolHits {
-	hits := make([]toolHit, len(a.Hits))
-	for i, h := range a.Hits {
-		hits[i] = toolHit{h, h.Line, h.EndLine}
-	}
-	return &toolHits{hits, a}
 }
