@@ -287,11 +287,16 @@ func secretError(field, rule string) *api.Error {
 		WithHint("remove the credential, and name the place where it is stored")
 }
 
-// sourceAttribute returns the source attribute of an addition. Sources from outside a
+// sourceAttribute returns the source attribute of an addition. The default is the agent of
+// a model, such as mcp:claude-code. Sources from outside a
 // private context are marked as public; there, the listener of a fixed scope
 // replaces the source that the request gives.
 func sourceAttribute(c Call, source string) string {
-	source = cmp.Or(oneLine(source), "api")
+	agent := "api"
+	if strings.HasPrefix(c.program.Name, "mcp:") {
+		agent = c.program.Name
+	}
+	source = cmp.Or(oneLine(source), agent)
 	switch {
 	case c.View.Private():
 		return source
