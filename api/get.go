@@ -45,11 +45,15 @@ func (a *GetAnswer) render(t *Text) {
 	if t.Audience != Models {
 		t.add(Line{Form: Verbatim, Text: a.Text})
 	} else {
-		n := a.From
-		for line := range strings.Lines(a.Text) {
-			t.add(Line{Form: Verbatim, Text: line, Untrusted: a.Untrusted || slices.ContainsFunc(a.UntrustedLines,
-				func(r [2]int) bool { return r[0] <= n && n <= r[1] })})
-			n++
+		next := t.addFile(a.Text, a.From, func(n int) bool {
+			return a.Untrusted || slices.ContainsFunc(a.UntrustedLines,
+				func(r [2]int) bool { return r[0] <= n && n <= r[1] })
+		})
+		switch {
+		case next <= a.To:
+			t.hint("lines %d to %d of %d; `get` with `from` %d reads on", a.From, next-1, a.TotalLines, next)
+		case a.From == 1 && a.To == a.TotalLines && a.Hash != "":
+			t.hint("hash %s", a.Hash)
 		}
 	}
 	if a.Stale {

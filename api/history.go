@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strings"
 	"time"
 )
 
@@ -35,9 +34,8 @@ type FileVersion struct {
 
 func (a *HistoryAnswer) render(t *Text) {
 	if a.Text != "" {
-		for line := range strings.Lines(a.Text) {
-			t.add(Line{Form: Verbatim, Text: line, Untrusted: t.Audience == Models}) // the authors are not known
-		}
+		// Its authors are not known.
+		t.addFile(a.Text, 1, func(int) bool { return t.Audience == Models })
 		return
 	}
 	for _, v := range a.Versions {

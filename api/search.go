@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // SearchRequest requests entries.
@@ -112,7 +113,8 @@ type Hit struct {
 	Added      string    `json:"added,omitempty"`      // day on which the entry was added, YYYY-MM-DD
 	Time       time.Time `json:"time,omitzero"`        // time from which the age is counted
 	// written by others than the subject, in public or through a topic
-	Untrusted bool `json:"untrusted,omitempty"`
+	Untrusted bool   `json:"untrusted,omitempty"`
+	Source    string `json:"source,omitempty"` // writer of untrusted text, or where it was written
 	// the file that lacks the entry, if it is only in a conflict copy of the file
 	Conflict     string  `json:"conflict,omitempty"`
 	AlsoAt       []Place `json:"also_at,omitempty"`       // other places with the same text
@@ -164,11 +166,15 @@ type TermScore struct {
 }
 
 func (a *SearchAnswer) render(t *Text) {
+	most, cut := a.modelChars(), false
 	for i := range a.Hits {
 		if i > 0 && t.Audience != Programs {
 			t.addBlank()
 		}
-		a.Hits[i].render(t)
+		cut = a.Hits[i].render(t, most) || cut
+	}
+	if cut {
+		t.hint("an end in … is a cut: `get` with the place of a hit returns its full text")
 	}
 	t.Nothing = len(a.Hits) == 0
 	if a.Next > 0 {
@@ -211,10 +217,48 @@ func (c *Correction) describe(notice string) string {
 	return TextIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
 }
 
-// maxModelText bounds the text of a hit for a model, in characters.
-const maxModelText = 600
+// Bounds of the texts of hits for a model, in characters: those of ten hits have modelText
+// each on average, and none has more than maxModelText. Ten hits need less than 900 tokens
+// with their places.
+const (
+	modelText    = 210
+	maxModelText = 600
+)
 
-func (h *Hit) render(t *Text) {
+// modelChars returns the bound of the text of each hit for a model. Short texts leave their
+// rest to the long ones.
+func (a *SearchAnswer) modelChars() int {
+	for most := maxModelText; ; most -= 20 {
+		sum := 0
+		for i := range a.Hits {
+			sum += min(utf8.RuneCountInString(a.Hits[i].Text), most)
+		}
+		if sum <= modelText*max(10, len(a.Hits)) {
+			return most
+		}
+	}
+}
+
+// modelText returns the text for a model in at most most characters, and reports whether it
+// is cut. The snippet of a long text contains the matching words.
+func (h *Hit) modelText(most int) (text string, cut bool) {
+	text = h.Text
+	if h.Snippet != "" && utf8.RuneCountInString(text) > most {
+		text = h.Snippet
+	}
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return text, text != h.Text || h.Truncated
+}
+
+// render adds a hit, to a model with at most most characters of its text. It reports whether
+// the model's text is cut.
+func (h *Hit) render(t *Text, most int) (cut bool) {
+	replaced := ""
+	if s := h.SupersededBy; s != nil {
+		replaced = fmt.Sprintf("replaced by %s:%d", s.Path, s.Line)
+	}
 	if h.Host == "" { // else not a file of this machine
 		t.Files = append(t.Files, h.Path)
 		for _, other := range h.AlsoAt {
@@ -223,42 +267,32 @@ func (h *Hit) render(t *Text) {
 	}
 	if t.Audience == Programs {
 		for _, m := range h.places() {
-			t.add(Line{Form: Finding, Path: m.Path, Line: m.Line, Column: m.Column, Text: m.Text})
+			t.add(Line{Form: Finding, Path: m.Path, Line: m.Line, Column: m.Column, Text: m.Text, Notes: []string{replaced},
+				Untrusted: h.Untrusted})
 		}
 		if h.Stale {
 			t.warn("stale: %s is unreadable", h.Path)
 		}
 		h.explain(t)
-		return
+		return false
 	}
 	text := Line{Form: Body, Depth: 2, Text: t.shorten(firstLine(h.Text)), Untrusted: h.Untrusted}
 	title := Line{Path: h.Path, Line: h.Line, Section: h.Section, Untrusted: h.Untrusted,
 		Notes: []string{TextIf(h.Task != "", h.Task+" task"),
 			TextIf(h.Day == "" || !strings.Contains(h.Path, h.Day), t.formatDay(h.Time)), h.Language,
-			TextIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),
-			TextIf(h.Conflict != "", "conflict copy"), TextIf(h.Stale, "stale: the file is unreadable")}}
-	cut := false
+			TextIf(h.Source != "", "by "+h.Source), replaced,
+			TextIf(h.Conflict != "", "conflict copy"), TextIf(h.Stale, "stale: the file is unreadable"),
+			TextIf(h.More > 0, fmt.Sprintf("and %d more in this file", h.More))}}
 	if t.Audience == Models {
-		title.EndLine, title.Notes[1], text.Text = h.EndLine, h.Day, h.Text
-		if runes := []rune(h.Text); len(runes) > maxModelText {
-			text.Text, cut = string(runes[:maxModelText])+"…", true
-		}
+		title.EndLine = h.EndLine
+		text.Text, cut = h.modelText(most)
 	} else if h.Snippet != "" {
 		text.Text, text.Matches = h.Snippet, h.Highlights
 	}
 	t.add(title, text)
-	if t.Audience == Models && (cut || h.Truncated) {
-		t.hint("for the full text: `get` from %d, lines %d", h.Line, h.EndLine-h.Line+1)
-	}
 	t.addPlaces(h.AlsoAt, Line{Depth: 2, Head: "also at", HeadStyle: Muted, Untrusted: h.Untrusted})
-	if s := h.SupersededBy; s != nil {
-		t.add(Line{Depth: 2, Head: "superseded by", HeadStyle: Muted, Path: s.Path, Line: s.Line,
-			Untrusted: h.Untrusted})
-	}
-	if h.More > 0 {
-		t.add(Line{Depth: 2, Text: fmt.Sprintf("and %d more in this file", h.More), Style: Muted})
-	}
 	h.explain(t)
+	return cut
 }
 
 // A Match is the place of a text that a search found.

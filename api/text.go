@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Text is an answer as lines for people, programs and models, with its outcome. Front
@@ -28,6 +29,7 @@ type Text struct {
 type Reader struct {
 	Audience Audience
 	Request  *Request // that was answered; nil if unknown
+	Limit    int      // characters of a file for a model; 0 for none
 	OneLine  bool     // show each change of the journal on one line
 	Location *time.Location
 }
@@ -63,6 +65,9 @@ type Line struct {
 	HeadStyle Style
 	Untrusted bool // the text was written by others than the subject
 }
+
+// UntrustedMark precedes text that others than the subject wrote.
+const UntrustedMark = "[untrusted]"
 
 // A Form is the form of a line.
 type Form int
@@ -118,6 +123,25 @@ func Render(answer any, reader Reader) *Text {
 }
 
 func (t *Text) add(lines ...Line) { t.Lines = append(t.Lines, lines...) }
+
+// addFile adds the text of a file from a line on for a model, as far as the limit of the
+// reader allows, and returns the line at which to read on. A line longer than that ends in ….
+func (t *Text) addFile(text string, from int, untrusted func(line int) bool) (next int) {
+	most, chars := cmp.Or(t.Limit, utf8.RuneCountInString(text)), 0
+	for line := range strings.Lines(text) {
+		runes := []rune(line)
+		chars += len(runes)
+		if len(runes) > most {
+			line = string(runes[:most]) + "…\n"
+		}
+		if chars > most && chars > len(runes) { // not the first line
+			break
+		}
+		t.add(Line{Form: Verbatim, Text: line, Untrusted: untrusted(from)})
+		from++
+	}
+	return from
+}
 
 func (t *Text) printf(format string, args ...any) { t.add(Line{Text: fmt.Sprintf(format, args...)}) }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -13,7 +14,7 @@ import (
 // Mark precedes every line of text written by others than its subject. If the
 // text itself contains the mark, a backslash is inserted before it, so that
 // only memwatchd can write an unescaped mark.
-const Mark = "[untrusted]"
+const Mark = api.UntrustedMark
 
 // structureRE matches lines that are, or resemble, the structure of a block:
 // headers, titles of files, and the marks of cuts.

@@ -276,8 +276,10 @@ func TestBridgeFrozen(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
+		var open []net.Conn  // or the collector closes them
 		c, err := l.Accept() // connection of the list request
 		for err == nil {
+			open = append(open, c)
 			b := make([]byte, 4096)
 			if n, _ := c.Read(b); bytes.Contains(b[:n], []byte("/v1/search")) {
 				cancel() // the client gives up
@@ -289,6 +291,80 @@ func TestBridgeFrozen(t *testing.T) {
 		t.Error("a search is answered")
 	}
 	checkError(t, session.Ping(t.Context(), nil))
+	defer func(d time.Duration) { mcp.AnswerTimeout = d }(mcp.AnswerTimeout)
+	mcp.AnswerTimeout = 50 * time.Millisecond // with more, the daemon would be waited for as long
+	if got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_recent"}); err != nil || !got.IsError ||
+		!strings.Contains(textIn(got), "timeout waiting for the daemon") {
+		t.Errorf("a call of a frozen daemon: %q, %v", textIn(got), err)
+	}
+}
+
+// TestAgentIsTheSource checks that the source of a note by a model is its agent, and in
+// public the listener, whatever name the agent has.
+func TestAgentIsTheSource(t *testing.T) {
+	for _, name := range []string{"claude-code", "x --> <b>", "public:y\n# z", "日本", "source=\"user\"", strings.Repeat("n", 999)} {
+		m := someMemory(t)
+		for _, c := range []struct {
+			fixed  *api.Fixed
+			source string
+		}{
+			{nil, api.NewProgram("mcp:"+name, "").Name},
+			{&api.Fixed{Name: "bot", Subject: "owner", Context: "public"}, "public:bot"},
+		} {
+			execute := func(r *api.NoteRequest) *api.NoteAnswer {
+				answer, err := m.Do(t.Context(), api.Caller{Fixed: c.fixed, AsOwner: c.fixed == nil, Model: true, Program: api.NewProgram("mcp:"+name, "")},
+					api.RequestOf(*r).WithDefaults())
+				checkError(t, err)
+				return answer.(*api.NoteAnswer)
+			}
+			path := execute(&api.NoteRequest{Text: "a note of the zoo", Visibility: "public_ok"}).Path
+			doc, err := m.Files.Load(path)
+			checkError(t, err)
+			if n := len(doc.Entries); n == 0 || doc.Entries[n-1].Source != c.source || doc.Entries[n-1].Content() != "a note of the zoo" {
+				t.Errorf("%q: %s contains %q", name, path, doc.Source)
+			}
+		}
+	}
+}
+
+// TestLongFiles checks that the answers about a long file are bounded, and that one after the
+// other they contain all its lines.
+func TestLongFiles(t *testing.T) {
+	long := strings.Repeat("- words of 日本 and "+strings.Repeat("more ", 60)+"\n", 300)
+	files := map[string]string{"long.md": long, "lines.md": strings.Repeat("\n", 30_000) + "- end\n", "one.md": "- " + strings.Repeat("x ", 90_000) + "\n- end\n",
+		"short.md": "- a\n", "exact.md": strings.Repeat("- 3456789\n", 2000)}
+	for name, text := range files {
+		m := someMemory(t, txtar.File{Name: name, Data: []byte(text)})
+		model := newModel(t, m, serveOps(t, m), "")
+		model.as("owner", "private")
+		var read strings.Builder
+		for from, calls := 1, 1; from > 0; calls++ {
+			got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_get", Arguments: fields{"path": name, "from": from}})
+			checkError(t, err)
+			text, next := textIn(got), 0
+			if n := len([]rune(text)); n > 20_200 || calls > 20 {
+				t.Fatalf("%s: call %d has %d characters", name, calls, n)
+			}
+			if i := strings.LastIndex(text, "(lines "); i >= 0 {
+				_, err := fmt.Sscanf(text[strings.LastIndex(text, "`from` "):], "`from` %d", &next)
+				checkError(t, err)
+				text = text[:i]
+			}
+			read.WriteString(text + "\n")
+			from = next
+		}
+		want, got := strings.Fields(text), strings.Fields(read.String())
+		if name == "one.md" { // its first line is cut
+			got = []string{got[0], got[1], "-", "end"}
+			want = []string{"-", "x", "-", "end"}
+			if !strings.Contains(read.String(), "x …\n\n- end\n") {
+				t.Errorf("the line is not cut: %q", read.String()[19_900:])
+			}
+		}
+		if got = slices.DeleteFunc(got, func(w string) bool { return strings.HasPrefix(w, "(hash") || len(w) == 65 }); !slices.Equal(want, got) {
+			t.Errorf("%s: other words are read: %d of %d", name, len(got), len(want))
+		}
+	}
 }
 
 // TestBridgeLines checks that invalid lines are answered and do not end the

@@ -232,6 +232,9 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
 		Why: h.Why,
 	}
+	if out.Untrusted && out.Host == "" {
+		out.Source = cmp.Or(e.By, e.Source)
+	}
 	out.Text, out.Truncated = index.FirstRunes(e.Text, maxHitText)
 	out.AlsoAt = convertEach(h.AlsoAt, placeOf)
 	if h.Successor != nil {

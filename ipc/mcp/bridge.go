@@ -40,9 +40,9 @@ var PermittedTimeout = 300 * time.Millisecond
 // its output.
 var LastAnswersTimeout = 2 * time.Second
 
-// bridgeGrace is added to the maximum answer time of the daemon to get the timeout of
-// a request.
-const bridgeGrace = 10 * time.Second
+// AnswerTimeout bounds the wait for the answer to a call: the agent does nothing else
+// meanwhile.
+var AnswerTimeout = 10 * time.Second
 
 // Run answers the messages in in on out until in ends or the context ends, and
 // then returns nil. An error means that in or out failed. A failed request, or
@@ -97,7 +97,7 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 	}
 	if !req.Operation().Long {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime+bridgeGrace)
+		ctx, cancel = context.WithTimeout(ctx, AnswerTimeout)
 		defer cancel()
 	}
 	c := *b.Client
@@ -108,7 +108,7 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, api.Errorf(api.Unavailable, "%s: timeout waiting for the daemon", req.Operation().Name).
-			WithHint("restart the daemon, or see its log")
+			WithHint("restart the daemon, or see its log; it may still execute the request")
 	}
 	return nil, api.Errorf(api.Unavailable, "%v", err)
 }

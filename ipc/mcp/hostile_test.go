@@ -73,6 +73,7 @@ func TestHostileText(t *testing.T) {
 			answer := op.NewAnswer()
 			fillHostile(reflect.ValueOf(answer).Elem(), "OWN")
 			if a, ok := answer.(*api.GetAnswer); ok {
+				a.Index = api.IndexState{} // of the daemon
 				lines := *a
 				a.Untrusted, a.UntrustedLines = false, [][2]int{{1, 9}}
 				foreign += checkHostile(t, op.Name, text(&lines))

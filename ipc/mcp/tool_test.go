@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/brief"
 )
 
 // TestToolsAreSmall checks that the default tools need at most 3,000 tokens of four bytes,
@@ -185,6 +186,28 @@ func TestPendingAnswers(t *testing.T) {
 	} {
 		if _, err := l.Write([]byte(c.message)); err != nil || l.pending.Load() != c.want {
 			t.Errorf("after %s, %d answers are pending, not %d: %v", c.message, l.pending.Load(), c.want, err)
+		}
+	}
+}
+
+// TestSearchIsSmall checks that ten hits with long texts need less than 900 tokens, and that
+// a single one is shown at more length.
+func TestSearchIsSmall(t *testing.T) {
+	req := Tools[0].Operations[0].NewRequest()
+	for _, length := range []int{0, 1, 200, 300, 590, 2000} {
+		a := &api.SearchAnswer{Total: 900, Files: 800, Next: 10}
+		for i := range 10 {
+			a.Hits = append(a.Hits, api.Hit{Path: "notes/of-the-garden-shed.md", Line: 100 + i, EndLine: 109 + i, Day: "2026-02-05",
+				Section: "The garden shed", Text: "- " + strings.Repeat("abcd ", length/5), Snippet: strings.Repeat("abcd ", min(length/5, 60))})
+		}
+		text := textOf(req, a, Tools[0].rename)
+		if n := brief.Tokens(text); n > 900 || !strings.Contains(text, "offset") || strings.Contains(text, "is a cut") != (length > 210) {
+			t.Errorf("ten hits of %d characters need %d tokens:\n%s", length, n, text)
+		}
+		a.Hits = a.Hits[:1]
+		a.Hits[0].Snippet = ""
+		if text := textOf(req, a, Tools[0].rename); strings.Contains(text, "is a cut") != (length > 600) {
+			t.Errorf("one hit of %d characters:\n%s", length, text)
 		}
 	}
 }

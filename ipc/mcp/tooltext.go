@@ -3,16 +3,20 @@ package mcp
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
 )
 
+// maxFile bounds the text of a file in one answer, in characters.
+const maxFile = 20_000
+
 // textOf returns the answer to a request as a text for a model, with places as path:line.
 // Text written by others than the subject is marked on every line. In hints, rename
 // returns the names of operations and parameters, as for [api.Rename].
 func textOf(req *api.Request, answer any, rename func(string) string) string {
-	t := api.Render(answer, api.Reader{Audience: api.Models, Request: req})
+	t := api.Render(answer, api.Reader{Audience: api.Models, Request: req, Limit: maxFile, Location: time.Local})
 	var b strings.Builder
 	for _, l := range t.Lines {
 		if l.Form == api.Hint {

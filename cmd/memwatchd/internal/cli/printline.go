@@ -71,6 +71,7 @@ func (p *Printer) printParts(l *api.Line) {
 	if l.Form == api.Finding {
 		place = cmp.Or(place, "memwatchd") + ":" // without a path, it is about the program
 		gap = " "
+		l.Section = api.TextIf(l.Untrusted, api.UntrustedMark)
 	}
 	if strings.HasPrefix(l.Text, "-> ") || strings.HasPrefix(l.Text, "<-") {
 		gap = " "
@@ -84,9 +85,11 @@ func (p *Printer) printParts(l *api.Line) {
 	}
 	rest += p.mark(styles[l.Style], l.Text, l.Matches)
 	for _, note := range l.Notes {
-		if l.Form == api.Finding {
+		switch {
+		case note == "":
+		case l.Form == api.Finding:
 			note = " [" + note + "]"
-		} else if note != "" {
+		default:
 			note = api.TextIf(rest != "", "  ") + note
 		}
 		rest += p.Style(term.AsMuted, term.EscapeLine(note))
