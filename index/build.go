@@ -55,8 +55,8 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 	if before != nil && before.Hash != hash && !before.Truncated {
 		w.before = before
 	}
-	w.writeDocument(doc)
-	if excerpt := doc.Excerpt(); excerpt != nil {
+	w.writeDocument(withTitle(doc))
+	if excerpt := withTitle(doc.Excerpt()); excerpt != nil {
 		w.writeDocument(excerpt)
 		if excerpt.Front.Present {
 			f.lastFront = 1

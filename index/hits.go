@@ -146,6 +146,7 @@ func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 		doc = doc.Excerpt()
 	}
 	if doc != nil && s.view.Readable(doc.Partition) {
+		doc = withTitle(doc)
 		isSame := func(e memory.Entry) bool { return dupOf(e.Norm) == v.entries[k.entry].dup }
 		i := int(k.entry)
 		if i >= len(doc.Entries) || !isSame(doc.Entries[i]) {

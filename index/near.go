@@ -66,7 +66,7 @@ type TextRef struct {
 // file, then those of its excerpt.
 func Texts(doc *memory.Document) iter.Seq[Text] {
 	return func(yield func(Text) bool) {
-		for _, d := range []*memory.Document{doc, doc.Excerpt()} {
+		for _, d := range []*memory.Document{withTitle(doc), withTitle(doc.Excerpt())} {
 			if d == nil {
 				continue
 			}

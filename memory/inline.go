@@ -428,6 +428,12 @@ func (d *Document) NameKeys() []string {
 	return keys
 }
 
+// Title returns the title of the file in its frontmatter, or its name.
+func (d *Document) Title() string {
+	name, _ := CutMarkdown(path.Base(d.Place.Path))
+	return cmp.Or(d.Front.text("title"), d.Front.text("name"), name)
+}
+
 // NearestFirst sorts the paths of files with the same name as Obsidian does for a
 // link in the file from: those in its directory first, then the shortest path. All
 // paths are below the same root.

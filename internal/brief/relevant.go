@@ -31,7 +31,7 @@ type Match struct {
 }
 
 // Place returns the path and the line.
-func (m *Match) Place() string { return fmt.Sprintf("%s:%d", m.Path, m.Line) }
+func (m *Match) Place() string { return strings.TrimSuffix(fmt.Sprintf("%s:%d", m.Path, m.Line), ":0") }
 
 // longText is the maximum number of code points of an entry that is shown
 // whole: about two hundred words.

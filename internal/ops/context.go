@@ -172,7 +172,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		var ids []string
 		for _, n := range included {
 			if matches[n].Host == "" {
-				ids = append(ids, matches[n].Path+"#"+matches[n].Entry.ID)
+				ids = append(ids, entryID(matches[n].Path, matches[n].Entry.ID))
 			}
 		}
 		m.recordUse(ids...)

@@ -222,7 +222,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 	section, _ := index.FirstRunes(strings.Join(e.Sections, " > "), maxHitText)
 	title, _ := index.FirstRunes(e.Title, maxHitText)
 	out := api.Hit{
-		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Host: doc.Place.Host, Line: e.Line, EndLine: e.EndLine,
+		ID: entryID(doc.Place.Path, e.ID), Path: doc.Place.Path, Host: doc.Place.Host, Line: e.Line, EndLine: e.EndLine,
 		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: section,
 		Title: title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type,
@@ -244,8 +244,11 @@ func hitOf(c Call, h index.Hit) api.Hit {
 	return out
 }
 
+// entryID returns the id of an entry, or of a file if its title is the entry.
+func entryID(path, id string) string { return strings.TrimSuffix(path+"#"+id, "#") }
+
 func placeOf(r index.Ref) api.Place {
-	return api.Place{ID: r.Path + "#" + r.ID, Path: r.Path, Line: r.Line}
+	return api.Place{ID: entryID(r.Path, r.ID), Path: r.Path, Line: r.Line}
 }
 
 // sessionOf returns the id of a session: the one in its file, if the caller may

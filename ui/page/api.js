@@ -72,7 +72,7 @@ export async function call(operation, fields = {}, signal) {
 /** editorLink returns the address that opens a place in the editor, if the console knows one. */
 export function editorLink(hit) {
   const parts = `${session?.root}/${hit.path}`.split("/").map(encodeURIComponent).join("/");
-  return session?.editor?.replace("{path}", () => parts).replace("{line}", hit.line ?? 1);
+  return session?.editor?.replace("{path}", () => parts).replace("{line}", hit.line || 1);
 }
 
 /** listen calls f for each event of the daemon until the connection ends. */

@@ -225,7 +225,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 			differs(f.Path, "is changing; the previous version is indexed")
 		case info.Hash != sha256.Sum256(file.Data):
 			differs(f.Path, "is indexed with different content")
-		case info.Entries != len(d.pipeline.parseFile(file).Entries):
+		case info.Entries != index.CountEntries(d.pipeline.parseFile(file)):
 			differs(f.Path, "is indexed with %d entries", info.Entries)
 		}
 	}
