@@ -10,13 +10,14 @@ import (
 	"github.com/blevesearch/snowballstem/arabic"
 	"github.com/blevesearch/snowballstem/english"
 	"github.com/blevesearch/snowballstem/russian"
-	"golang.org/x/text/unicode/norm"
+
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // Text of all languages goes through one analysis, the same for files and for
 // queries:
 //
-//   - NFKC, lower case, accents of Latin and Greek letters folded;
+//   - NFKC, and letters and digits folded by package letters;
 //   - words of letters and digits: English words are stemmed with Porter 2,
 //     Russian and Arabic words with their Snowball stemmers; words of other
 //     alphabets are kept and also indexed by their first five letters, as a
@@ -185,22 +186,16 @@ func (a *analyzer) termOf(w []wordRune) (string, script) {
 	script := scriptLatin
 	digits := false
 	for _, c := range w {
-		r := unicode.ToLower(c.r)
-		if r < utf8.RuneSelf {
-			digits = digits || '0' <= r && r <= '9' || r == '_'
-			if r != '\'' {
-				a.low = append(a.low, byte(r))
-			}
+		if isApostrophe(c.r) {
 			continue
 		}
-		if r == '’' {
-			continue
-		}
-		for _, f := range foldRune(r) {
+		n := len(a.low)
+		a.low = letters.Append(a.low, c.r)
+		for _, f := range string(a.low[n:]) {
+			digits = digits || '0' <= f && f <= '9' || f == '_'
 			if s := scriptOf(f); s != scriptLatin {
 				script = s
 			}
-			a.low = utf8.AppendRune(a.low, f)
 		}
 	}
 	if digits {
@@ -273,33 +268,6 @@ func scriptOf(r rune) script {
 	return scriptOther
 }
 
-// foldedAs contains the letters that cannot be derived from Unicode.
-var foldedAs = map[rune][]rune{
-	'ё': {'е'}, 'й': {'й'}, 'ß': {'s', 's'}, 'ø': {'o'}, 'ł': {'l'}, 'æ': {'a', 'e'}, 'œ': {'o', 'e'},
-}
-
-// foldRune removes the accents of a lower-case letter. Cyrillic й is a separate
-// letter and remains; vowel signs of Arabic and Hebrew are removed.
-func foldRune(r rune) []rune {
-	if letters, ok := foldedAs[r]; ok {
-		return letters
-	}
-	if unicode.Is(unicode.Mn, r) {
-		if unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Inherited) {
-			return nil
-		}
-		return []rune{r}
-	}
-	if !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
-		return []rune{r}
-	}
-	d := norm.NFD.String(string(r))
-	if base, _ := utf8.DecodeRuneInString(d); len(d) > utf8.RuneLen(base) {
-		return []rune{base}
-	}
-	return []rune{r}
-}
-
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 
 // elided contains the words of French, Italian and Catalan that lose a vowel before a
@@ -309,9 +277,8 @@ var elided = []string{"l", "d", "j", "m", "t", "s", "n", "c", "qu", "un", "all",
 // isElided reports whether a word before an apostrophe and a letter is a word of its
 // own. Contractions of English, such as c'mon and d'you, have other letters there.
 func isElided(word string, next rune) bool {
-	folded := foldRune(unicode.ToLower(next))
-	return len(folded) > 0 && strings.ContainsRune("aeiouh", folded[0]) &&
-		slices.Contains(elided, strings.ToLower(word))
+	first := letters.Append(nil, next)
+	return len(first) > 0 && strings.IndexByte("aeiouh", first[0]) >= 0 && slices.Contains(elided, letters.Fold(word))
 }
 
 func isElision(text string, t token) bool {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -238,6 +239,8 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 	}
 	for _, tag := range e.Tags {
 		w.markTerm(kindTag, tag, slot)
+		tag = letters.Fold(tag)
+		w.markTerm(kindParent, tag, slot)
 		for i, r := range tag[:min(len(tag), maxParent+1)] {
 			if r == '/' && i > 0 {
 				w.markTerm(kindParent, tag[:i], slot)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -64,7 +65,7 @@ func (s *search) entriesWith(least level, keys ...string) entrySet {
 func (f *Filter) conditions() (all [][]string) {
 	var tags, types, sections []string
 	for _, tag := range cleanTags(f.Tags) {
-		tags = append(tags, termKey(kindTag, tag), termKey(kindParent, tag)) // #a/b is nested in a
+		tags = append(tags, termKey(kindParent, tag))
 	}
 	for _, t := range f.Types {
 		types = append(types, termKey(kindType, t))
@@ -76,7 +77,7 @@ func (f *Filter) conditions() (all [][]string) {
 	if f.AnyTag {
 		all = append(all, tags)
 	} else {
-		all = slices.AppendSeq(all, slices.Chunk(tags, 2))
+		all = slices.AppendSeq(all, slices.Chunk(tags, 1))
 	}
 	return slices.DeleteFunc(all, func(keys []string) bool { return len(keys) == 0 })
 }
@@ -105,7 +106,7 @@ func (s *search) prepareFilter(excluded []qterm) {
 func cleanTags(tags []string) []string {
 	var clean []string
 	for _, t := range tags {
-		t = memory.FoldTag(strings.TrimPrefix(strings.TrimSpace(t), "#"))
+		t = letters.Fold(memory.FoldTag(strings.TrimPrefix(strings.TrimSpace(t), "#")))
 		if t != "" {
 			clean = append(clean, t)
 		}

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A wordRange is the range of the bytes of a word.
@@ -54,7 +56,7 @@ func (a *analyzer) emitJoined(start, end int) {
 func isJoint(s string) bool {
 	r, n := utf8.DecodeRuneInString(s)
 	switch r {
-	case '-', '/', '.', '\u2010', '\u2011':
+	case '-', '/', '.', '\u2010', '\u2011', '\u200c': // with the half-space of Persian
 		c := classOf(firstRune(s[n:]))
 		return c == classLetter || c == classDigit
 	}
@@ -85,7 +87,7 @@ func appendRunes(w []wordRune, text string, word wordRange) []wordRune {
 
 // emitSymbols emits a word with its symbols.
 func (a *analyzer) emitSymbols(start, end int) {
-	term := strings.ToLower(a.text[start:end])
+	term := letters.Fold(a.text[start:end])
 	if len(term) <= maxWord {
 		a.emit(token{term: term, start: start, end: end, subword: true, joined: true})
 	}

@@ -3,10 +3,11 @@ package index
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A Phrase is a sequence of whole words to find in texts. Words are those of a search, without
@@ -178,15 +179,10 @@ func (r *wordReader) add(c rune, start, end int) {
 	if len(r.word) == 0 {
 		r.start = start
 	}
-	if !r.sameCase {
-		c = unicode.ToLower(c)
-	}
-	if c < utf8.RuneSelf {
-		r.word = append(r.word, byte(c))
+	if r.sameCase {
+		r.word = letters.AppendBase(r.word, c)
 	} else {
-		for _, f := range foldRune(c) {
-			r.word = utf8.AppendRune(r.word, f)
-		}
+		r.word = letters.Append(r.word, c)
 	}
 	r.end = end
 }

@@ -145,7 +145,7 @@ type termKind byte
 const (
 	kindWord    termKind = 'w' // token of the text
 	kindTag     termKind = 't'
-	kindParent  termKind = 'p' // tag above a nested tag: a, a/b of #a/b/c
+	kindParent  termKind = 'p' // folded tag, and those above: a, a/b, a/b/c of #a/b/c
 	kindType    termKind = 'y'
 	kindSection termKind = 's' // heading of the section path, squashed
 	kindLink    termKind = 'l' // path below the root that the entry links to

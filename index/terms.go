@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -45,7 +46,10 @@ func (x *Index) Owners() (owners []string) {
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
 	err error) {
 	err = x.browse(ctx, view, func(s *search) {
-		terms := s.termsWithPrefix(kindTag, memory.FoldTag(l.Prefix))
+		prefix := letters.Fold(memory.FoldTag(l.Prefix))
+		terms := slices.DeleteFunc(s.termsWithPrefix(kindTag, ""), func(tag string) bool {
+			return !strings.HasPrefix(letters.Fold(tag), prefix)
+		})
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {

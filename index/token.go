@@ -83,7 +83,7 @@ func (a *analyzer) readRune(r rune, start, end int, raw bool) {
 	}
 	a.run.class = classNone
 	switch {
-	case r == softHyphen:
+	case r == softHyphen, r == '\u200d': // a joiner
 	case isSymbol(r):
 		a.flushWord()
 		a.emit(token{term: string(r), start: start, end: end})
@@ -145,11 +145,9 @@ func (a *analyzer) addRune(c class, r rune, start, end int, raw bool) {
 	if s.class != c {
 		*s = runState{class: c}
 	}
-	lower := unicode.ToLower(r)
-	if s.raw++; !raw || lower != r {
+	if s.raw++; !raw {
 		s.raw = 0
 	}
-	r = lower
 	// emit emits the last n characters, which begin at a byte.
 	emit := func(n, from int) {
 		t := token{start: from, end: end, subword: n > 1 || s.n > 0}

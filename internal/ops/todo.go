@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 )
@@ -188,10 +189,10 @@ func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
 	}
 	inFile := func(t *taskCopy) bool { return !ok || t.place.Path == path }
 	short := strings.ToLower(strings.TrimLeft(id, "~^"))
-	phrase := cmp.Or(memory.TaskNorm(r.Text), memory.Fold(r.Text))
+	phrase := letters.Fold(cmp.Or(memory.TaskNorm(r.Text), memory.Fold(r.Text)))
 	words := strings.Fields(phrase)
 	contains := func(t *taskCopy, part string) bool {
-		return strings.Contains(t.task.Norm, part) || strings.Contains(memory.Fold(t.task.Text), part)
+		return strings.Contains(letters.Fold(t.task.Norm), part) || strings.Contains(letters.Fold(memory.Fold(t.task.Text)), part)
 	}
 	for _, rule := range []struct {
 		use  bool
