@@ -8,13 +8,13 @@ import (
 )
 
 // Payment card numbers are found by the prefix of their issuer, their length,
-// the usual groups and the check digit. Digits that continue a name, a path or
-// another number are ids.
+// the usual groups and the check digit, the numbers of Chinese identity cards by the date
+// of birth and the check digit. Digits that continue a name, a path or another number are
+// ids.
 
 const (
-	cardName = "payment-card"
-	minCard  = 13 // digits
-	maxCard  = 19
+	minCard = 13 // digits
+	maxCard = 19
 )
 
 // cardIssuers matches the numbers of each issuer.
@@ -35,31 +35,71 @@ var cardForm = lazyregexp.New(`^(?:\d{13,19}|\d{4}(?: \d{4}){3}(?: \d{3})?|\d{4}
 	`\d{4} (?:\d{6} \d{4,5}|\d{3} \d{3} \d{3})|\d{4}-(?:\d{6}-\d{4,5}|\d{3}-\d{3}-\d{3})|\d{6}[ -]\d{13})`)
 
 // cardWord matches a name directly in front of a card number.
-var cardWord = lazyregexp.New(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
+var cardWord = lazyregexp.New(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan|身份证|号|号码)["']?[:=]$`)
 
-// appendCards appends the payment card numbers in a text.
+// identityForm matches the number of a Chinese identity card.
+var identityForm = lazyregexp.New(`^[1-8]\d{5}(?:18|19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx]`)
+
+// identityWeights are the weights of its digits in the sum, modulo 11, that determines the
+// last one of identityDigits.
+const (
+	identityWeights = "79X584216379X5842"
+	identityDigits  = "10X98765432"
+)
+
+// appendCards appends the payment card numbers and the numbers of identity cards in a
+// text. It looks at one of minCard bytes, because all of them belong to such a number.
 func appendCards(list []Finding, text string) []Finding {
-	for from := 0; from < len(text); from++ {
-		if !isDigit(text[from]) {
+	for i := 0; i < len(text); i += minCard {
+		if !inNumber(text, i) {
 			continue
 		}
-		to := from + 1 // the end of a run of digits and single separators
-		for to < len(text) && (isDigit(text[to]) || to+1 < len(text) && isDigit(text[to+1]) && isDigit(text[to-1]) &&
-			(text[to] == ' ' || text[to] == '-')) {
+		from, to := i, i+1
+		for from > 0 && inNumber(text, from-1) {
+			from--
+		}
+		for to < len(text) && inNumber(text, to) {
 			to++
+		}
+		if to-from >= len(identityWeights) && identityEnd(text, from) > 0 {
+			to = identityEnd(text, from)
+			list = append(list, Finding{from, to, "identity-card"})
 		}
 		for at := from; to-at >= minCard; at++ {
 			if end := cardEnd(text, at, to); end > 0 {
-				list = append(list, Finding{at, end, cardName})
+				list = append(list, Finding{at, end, "payment-card"})
 				at = end
 			}
 			for at < to && isDigit(text[at]) {
 				at++
 			}
 		}
-		from = to
+		i = to
 	}
 	return list
+}
+
+// inNumber reports whether the byte at an offset is a digit or separates two digits.
+func inNumber(text string, i int) bool {
+	return isDigit(text[i]) || (text[i] == ' ' || text[i] == '-') &&
+		i > 0 && i+1 < len(text) && isDigit(text[i-1]) && isDigit(text[i+1])
+}
+
+// identityEnd returns the end of the number of an identity card at an offset, or 0.
+func identityEnd(text string, at int) int {
+	number := identityForm().FindString(text[at:min(len(text), at+maxCard)])
+	end := at + len(number)
+	if number == "" || !startsNumber(text, at) || !endsNumber(text, end) {
+		return 0
+	}
+	sum := 0
+	for i, weight := range identityWeights {
+		sum += int(number[i]-'0') * strings.IndexRune("0123456789X", weight)
+	}
+	if strings.ToUpper(number[17:]) != identityDigits[sum%11:][:1] {
+		return 0
+	}
+	return end
 }
 
 func isDigit(c byte) bool { return c-'0' < 10 }

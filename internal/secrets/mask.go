@@ -41,7 +41,8 @@ func Mask(source []byte) []byte {
 func Version() string {
 	h := fnv.New64a()
 	fmt.Fprintln(h, "passwords 4", passwordCode(), passwordName(), link(), nextField(), clauseEnd(), numberEnd(),
-		prosePhrase(), userInfo(), compound(), pinPurpose(), hardwareName(), cardIssuers(), cardForm())
+		prosePhrase(), userInfo(), compound(), pinPurpose(), hardwareName(), cardIssuers(), cardForm(),
+		identityForm())
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}
