@@ -40,11 +40,11 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
-	fmt.Fprintln(h, "passwords 4", passwordCode(), passwordName(), link(), nextField(), clauseEnd(), numberEnd(),
-		prosePhrase(), userInfo(), compound(), pinPurpose(), hardwareName(), cardIssuers(), cardForm(),
-		identityForm())
-	for _, r := range slices.Concat(published, extraRules) {
-		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
+	fmt.Fprintln(h, "labels 5", valueForm(), valueEnd(), labelGap(),
+		clauseEnd(), numberEnd(), compound(), hardwareUse(), prosePhrase(), mixed(), partWord(),
+		cardIssuers(), cardForm(), identityForm())
+	for _, r := range allRules() {
+		fmt.Fprintf(h, "%q %q %q %q %q %q %q %v\n", r.words, r.form, r.sample, r.link, r.bare, r.after, r.not, r.entropy)
 	}
 	return fmt.Sprintf("%x", h.Sum64())
 }
@@ -52,12 +52,12 @@ func Version() string {
 // Redact masks a text outside a file. It returns the number of masks in the
 // result, including those that text had before.
 func Redact(text string) (string, int) {
-	found, masks := find(text)
-	if found != nil {
+	l := find(text)
+	if l.found != nil {
 		text = string(Mask([]byte(text)))
-		_, masks = find(text)
+		l = find(text)
 	}
-	return text, countMasks(text, masks)
+	return text, countMasks(text, l.masks)
 }
 
 // Remove replaces each credential in a text that will be written to a file, in
@@ -114,7 +114,7 @@ func isMask(s string) bool {
 		}
 		n++
 	}
-	return true
+	return n > 0
 }
 
 // CountMasks returns the number of masks in a text. The letters of a mask may be
@@ -122,8 +122,7 @@ func isMask(s string) bool {
 // one mask if a line continues the letters of the previous one, as in a private
 // key. The mask of a password may be shorter.
 func CountMasks(text string) int {
-	_, masks := find(text)
-	return countMasks(text, masks)
+	return countMasks(text, find(text).masks)
 }
 
 // countMasks is [CountMasks] for a text with these masks of passwords.
@@ -160,11 +159,11 @@ const Redaction = "redaction"
 // MatchingRule returns the name of the rule that matches a credential in a text,
 // [Redaction] if the text has only a mask, and "" otherwise.
 func MatchingRule(text string) string {
-	found, masks := find(text)
-	if found != nil {
-		return found[0].Rule
+	l := find(text)
+	if l.found != nil {
+		return l.found[0].Rule
 	}
-	if countMasks(text, masks) > 0 {
+	if countMasks(text, l.masks) > 0 {
 		return Redaction
 	}
 	return ""

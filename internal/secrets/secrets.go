@@ -28,14 +28,18 @@ type Finding struct {
 // A rule matches one kind of credential.
 type rule struct {
 	name    string
-	words   []string // each credential contains one of these
+	words   []string // each credential contains one of these, or follows it
 	form    string   // regular expression; its first group, if any, is the credential
 	sample  string   // regular expression of examples in documentation; empty for none
 	entropy float64  // minimum bits a character: placeholders have fewer
 
-	// accept, if not nil, reports whether the text after the form, instead of its
-	// first group, is a credential. The function passed to it matches the sample.
-	accept func(v passwordValue, isSample func(string) bool) bool
+	// The following fields are for rules of labels. Their regular expressions match the
+	// text between the label and its value, the text up to
+	// a value without a link, the text in front of each word, and the text in front of a
+	// word that is no label.
+	link, bare, after, not string
+	// accept reports whether a value is a credential. isSample matches the sample.
+	accept func(v value, isSample func(string) bool) bool
 }
 
 // extraRules are the rules that the published set lacks, or has in a form that
@@ -61,7 +65,6 @@ var extraRules = []rule{
 		form: `\b(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,36})`},
 	{name: "telegram-bot-token", words: []string{":AA"}, entropy: 3.5, form: `\b[0-9]{8,10}:AA[\w-]{33}(?:\b|\W|$)`},
 	{name: "vault-token", words: []string{"hvb.", "hvr.", "hvs."}, entropy: 3, form: `\bhv[sbr]\.[\w-]{24,}`},
-	passwordRule, pinRule, urlRule,
 	{name: "xai-api-key", words: []string{"xai-"}, entropy: 3.5, form: `\bxai-(?:token-)?[A-Za-z0-9]{80}\b`},
 }
 
@@ -69,49 +72,54 @@ var extraRules = []rule{
 // running time is proportional to the length of the text, and very short for a
 // text without similar words.
 func Find(text string) []Finding {
-	found, _ := find(text)
-	return found
+	return find(text).found
 }
 
-// find returns the credentials in a text, and the masks of passwords, each sorted and
-// without overlaps.
-func find(text string) (found, masks []Finding) {
+// findings are the credentials in a text, and the masks in place of others, each sorted
+// and without overlaps.
+type findings struct{ found, masks []Finding }
+
+// add adds the value at an offset if it is a credential or a mask.
+func (l *findings) add(c *compiledRule, start int, v value) {
+	f := Finding{start, start + len(v.text), c.name}
+	switch {
+	case isMask(v.text):
+		l.masks = append(l.masks, f)
+	case c.accept(v, c.sample().MatchString) && entropyOf(v.text) >= c.entropy &&
+		c.after().MatchString(v.before) && !c.not().MatchString(v.before):
+		l.found = append(l.found, f)
+	}
+}
+
+func find(text string) (l findings) {
 	m := sharedMatcher()
 	var done map[int]int // by rule: end of the last line that it has searched
 	for at := m.next(text, 0); at >= 0; at = m.next(text, at+1) {
 		for _, w := range m.words[wordKey(text[at:])] {
-			if !strings.HasPrefix(text[at:], w.text) {
+			if done[w.rule] > at || !strings.HasPrefix(text[at:], w.text) {
 				continue
 			}
+			c := &m.rules[max(w.rule, 0)]
 			switch {
 			case w.rule == keyRule:
-				found = appendKey(found, text, at)
-				continue
+				l.found = appendKey(l.found, text, at)
 			case w.rule == keyEndRule:
-				found = appendKeyEnd(found, text, at)
-				continue
-			}
-			if done[w.rule] > at {
-				continue
-			}
-			c := &m.rules[w.rule]
-			if c.accept != nil {
-				if f, masked := c.findPassword(w.text, text, at); f.End > 0 && masked {
-					masks = append(masks, f)
-				} else if f.End > 0 {
-					found = append(found, f)
+				l.found = appendKeyEnd(l.found, text, at)
+			case c.isLabel:
+				c.addLabelled(&l, text, at, at+len(strings.TrimRight(w.text, ":=")))
+			case c.isDirect:
+				c.addDirect(&l, text, at+len(w.text))
+			default:
+				from, to := lineBounds(text, at)
+				if done == nil {
+					done = map[int]int{}
 				}
-				continue
+				done[w.rule] = max(to, at+1)
+				c.addFormed(&l, text, from, to)
 			}
-			from, to := lineBounds(text, at)
-			if done == nil {
-				done = map[int]int{}
-			}
-			done[w.rule] = max(to, at+1)
-			found = c.appendTo(found, text, from, to)
 		}
 	}
-	return joinOverlaps(appendCards(found, text)), joinOverlaps(masks)
+	return findings{joinOverlaps(appendCards(l.found, text)), joinOverlaps(l.masks)}
 }
 
 // lineBounds returns the bounds of the line that contains an offset, without its
@@ -192,45 +200,62 @@ var sharedMatcher = sync.OnceValue(func() *matcher {
 		m.prefixBits[h/64] |= 1 << (h % 64)
 		m.words[k] = append(m.words[k], word{s, rule})
 	}
-	for _, r := range slices.Concat(published, extraRules) {
+	for _, r := range allRules() {
 		for _, w := range r.words {
 			add(w, len(m.rules))
 		}
-		m.rules = append(m.rules, compiledRule{r, lazyregexp.New(r.form), lazyregexp.New(r.sample)})
+		m.rules = append(m.rules, compileRule(r))
 	}
 	add("-----BEGIN", keyRule)
 	add("-----END", keyEndRule)
 	return m
 })
 
+func allRules() []rule { return slices.Concat(published, extraRules, labelRules) }
+
 // compiledRule is a rule with expressions that are compiled at their first use,
 // because most are never used.
 type compiledRule struct {
-	rule
-	match func() *regexp.Regexp
-	known func() *regexp.Regexp
+	name                                 string
+	form, sample, link, bare, after, not func() *regexp.Regexp
+	entropy                              float64
+	isLabel, isDirect                    bool
+	accept                               func(v value, isSample func(string) bool) bool
 }
 
-// appendTo appends the credentials in a part of a text.
-func (c *compiledRule) appendTo(list []Finding, text string, from, to int) []Finding {
-	for _, loc := range c.match().FindAllStringSubmatchIndex(text[from:to], -1) {
-		start, end := from+loc[0], from+loc[1]
-		for i := 2; i < len(loc); i += 2 {
-			if loc[i] >= 0 {
-				start, end = from+loc[i], from+loc[i+1]
-				break
-			}
-		}
+func compileRule(r rule) compiledRule {
+	compile := func(expr string) func() *regexp.Regexp { return lazyregexp.New(cmp.Or(expr, matchNothing)) }
+	c := compiledRule{r.name, compile(r.form), compile(r.sample), compile(r.link), compile(r.bare),
+		lazyregexp.New(r.after), compile(r.not), r.entropy, r.link != "", r.link == "" && r.accept != nil, r.accept}
+	if r.accept == nil {
+		c.accept = func(v value, isSample func(string) bool) bool { return !isSample(v.text) }
+	}
+	return c
+}
+
+const matchNothing = `^[^\x00-\x{10FFFF}]`
+
+// addFormed adds the credentials in a part of a text.
+func (c *compiledRule) addFormed(l *findings, text string, from, to int) {
+	for _, loc := range c.form().FindAllStringSubmatchIndex(text[from:to], -1) {
+		start, end := firstGroup(loc)
+		start, end = from+start, from+end
 		for end < to && (isAlnum(text[end]) || text[end] == '_' || text[end] == '-') {
 			end++ // the rest of a longer credential
 		}
-		s := text[start:end]
-		if entropyOf(s) < c.entropy || isMask(s) || c.sample != "" && c.known().MatchString(s) {
-			continue
-		}
-		list = append(list, Finding{start, end, c.name})
+		l.add(c, start, value{text: text[start:end]})
 	}
-	return list
+}
+
+// firstGroup returns the bounds of the first group that takes part in a match, or of the
+// match.
+func firstGroup(loc []int) (start, end int) {
+	for i := 2; i < len(loc); i += 2 {
+		if loc[i] >= 0 {
+			return loc[i], loc[i+1]
+		}
+	}
+	return loc[0], loc[1]
 }
 
 // entropyOf returns the Shannon entropy of the bytes of a text, in bits a byte.

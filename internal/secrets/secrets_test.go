@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	digits = "0123456789"
-	hex    = digits + "abcdef"
-	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	base32 = upper + "234567"
-	letter = upper + "abcdefghijklmnopqrstuvwxyz"
-	token  = letter + digits
-	base64 = token + "+/"
+	digits    = "0123456789"
+	hex       = digits + "abcdef"
+	upper     = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	base32    = upper + "234567"
+	letter    = upper + "abcdefghijklmnopqrstuvwxyz"
+	token     = letter + digits
+	base64Set = token + "+/"
 )
 
 // pseudorandom returns n pseudorandom characters, the same for each call. The source
@@ -39,7 +39,7 @@ func samples() map[string]string {
 		"atlassian-api-token":                "ATATT3" + pseudorandom(180, token) + "=ABCDEF01",
 		"aws-access-token":                   "AKIA" + pseudorandom(16, base32),
 		"azure-client-secret":                "abc8Q~" + pseudorandom(34, token),
-		"azure-storage-key":                  pseudorandom(86, base64) + "==",
+		"azure-storage-key":                  pseudorandom(86, base64Set) + "==",
 		"digitalocean-pat":                   "dop_v1_" + pseudorandom(64, hex),
 		"docker-pat":                         "dckr_pat_" + pseudorandom(27, token),
 		"gcp-api-key":                        "AIza" + pseudorandom(35, token),
@@ -100,9 +100,9 @@ func TestFind(t *testing.T) {
 func TestFindNothing(t *testing.T) {
 	for _, s := range []string{
 		"", "a", "gh", "ghp_", "ghp_short",
-		pseudorandom(40, hex), "commit " + pseudorandom(40, hex), pseudorandom(64, hex), "sha256:" + pseudorandom(64, hex), pseudorandom(32, hex), "sha256-" + pseudorandom(43, base64) + "=",
-		"123e4567-e89b-12d3-a456-426614174000", pseudorandom(40, base64), pseudorandom(200, token),
-		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + pseudorandom(43, base64) + " me@host",
+		pseudorandom(40, hex), "commit " + pseudorandom(40, hex), pseudorandom(64, hex), "sha256:" + pseudorandom(64, hex), pseudorandom(32, hex), "sha256-" + pseudorandom(43, base64Set) + "=",
+		"123e4567-e89b-12d3-a456-426614174000", pseudorandom(40, base64Set), pseudorandom(200, token),
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + pseudorandom(43, base64Set) + " me@host",
 		"-----BEGIN CERTIFICATE-----\n" + pem(20) + "-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----\n" + pem(4) + "-----END PUBLIC KEY-----",
 		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----", "a line -----BEGIN PRIVATE KEY----- comes first, then what it says, in many words, then -----END PRIVATE KEY-----",
 		"postgres://user:password@localhost:5432/db", "https://user:secret@example.com",
@@ -119,7 +119,7 @@ func TestFindNothing(t *testing.T) {
 func pem(lines int) string {
 	var b strings.Builder
 	for i := range lines {
-		b.WriteString(pseudorandom(64+i, base64)[i:] + "\n")
+		b.WriteString(pseudorandom(64+i, base64Set)[i:] + "\n")
 	}
 	return b.String() + "Qk9E==\n"
 }
@@ -216,8 +216,9 @@ func FuzzMask(f *testing.F) {
 // for the matcher.
 func TestRules(t *testing.T) {
 	names := map[string]bool{}
-	for _, r := range sharedMatcher().rules { // compiled, in tests
-		if names[r.name] || len(r.words) == 0 || r.form == "" && r.accept == nil {
+	for _, r := range allRules() {
+		compileRule(r) // panics in tests
+		if names[r.name] && r.link == "" || len(r.words) == 0 || r.form == "" && r.accept == nil {
 			t.Errorf("%+v is not a rule", r)
 		}
 		names[r.name] = true

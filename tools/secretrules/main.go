@@ -5,8 +5,9 @@
 //
 // It selects the rules that recognize the credentials of a provider by their
 // form: every match contains a characteristic word. Rules that depend on a
-// nearby name ("adafruit: ...") would hide hashes, UUIDs and commit ids, which
-// users want to keep.
+// nearby name ("adafruit: ...", and those of generic-api-key, "key" or "access") would
+// hide hashes, UUIDs and commit ids, which users want to keep. Package secrets has a rule
+// for the names that stand for nothing but a credential.
 package main
 
 import (

@@ -95,10 +95,11 @@ func (h *hook) sessionDraft(summary string, conversation transcript.Conversation
 	return &api.SessionRequest{Session: h.input.Session, Project: h.project(), Day: h.today(), Draft: draft}
 }
 
-// subjectOf returns the beginning of the first prompt of a conversation.
+// subjectOf returns the beginning of the first prompt of a conversation, unless the prompt
+// contains a credential, whose beginning would not be recognized.
 func (h *hook) subjectOf(head transcript.Conversation) string {
 	line := memory.CleanLine(head.Subject(maxSubject))
-	if line == "" || secrets.MatchingRule(line) != "" {
+	if line == "" || secrets.MatchingRule(head.Subject(maxProse)) != "" {
 		return fmt.Sprintf("A session of %s.", h.agentName)
 	}
 	return line

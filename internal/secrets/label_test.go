@@ -6,11 +6,17 @@ import (
 	"testing"
 )
 
-// TestPasswords checks a table of lines. Each line of the file begins with "+ "
-// if it contains a password, a PIN or the number of a payment card, between
-// ‹ and ›, or with "- " if it does not.
-func TestPasswords(t *testing.T) {
-	table, err := os.ReadFile("testdata/passwords.txt")
+// TestLabels checks tables of lines. Each line of a file begins with "+ " if it
+// contains a credential that has no form of its own, or a number, between ‹ and ›, or
+// with "- " if it does not.
+func TestLabels(t *testing.T) {
+	for _, name := range []string{"passwords", "keys"} {
+		t.Run(name, func(t *testing.T) { checkTable(t, "testdata/"+name+".txt") })
+	}
+}
+
+func checkTable(t *testing.T, path string) {
+	table, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +24,7 @@ func TestPasswords(t *testing.T) {
 		if line == "" || strings.HasPrefix(line, "//") {
 			continue
 		}
-		marked := line[2:]
+		marked := strings.ReplaceAll(line[2:], "↵", "\n")
 		text := strings.NewReplacer("‹", "", "›", "").Replace(marked)
 		for _, around := range [][2]string{
 			{"", ""}, {"- ", " <!-- id=x1 -->\n- more"}, {"> ", "\r\nnext"}, {"- [ ] ", " (added 2026-02-04)"},
