@@ -9,6 +9,8 @@ import (
 type CheckRequest struct {
 	Path string `json:"path" arg:"1" complete:"path" doc:"check only this file, or files below this directory"`
 	Fix  bool   `json:"fix" doc:"correct wrong task counters in frontmatter, and index differing files again"`
+	// several, because a problem lists the changes of a file
+	Dismiss []string `json:"dismiss" doc:"ids of changes whose text another program removed on purpose: do not report them any more"`
 	Fresh
 	Scope
 	For[CheckAnswer]

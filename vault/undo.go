@@ -61,9 +61,18 @@ func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, er
 	}
 	inverse := r
 	inverse.Before, inverse.After = r.After, r.Before
+	if before == nil {
+		before = scaffold(after)
+	}
 	result := UndoResult{Record: r}
 	result.By, result.Err = u.merge(ctx, dry, Change{Path: r.FilePath(), Cause: r.Cause,
 		Reason: "again, after another program removed it"}, func(now []byte) ([]byte, error) {
+		if hasText(now, before, after) {
+			return nil, &ConflictError{r.ID, r.FilePath(), "the file has the text already"}
+		}
+		if now != nil { // another program may have made the file since
+			inverse.After = journal.Digest(before)
+		}
 		text, err := reverse(now, inverse, after, before)
 		conflict, ok := errors.AsType[*ConflictError](err)
 		if ok && (conflict.Reason == isReversed || conflict.Reason == isGone) {
@@ -72,6 +81,22 @@ func (u *Undoer) Again(ctx context.Context, id string, dry bool) (UndoResult, er
 		return text, err
 	})
 	return result, nil
+}
+
+// hasText reports whether a file contains the entries that a change from before to after wrote,
+// wherever they stand.
+func hasText(now, before, after []byte) bool {
+	parse := func(text []byte) *memory.Document { return new(memory.Layout).Parse("", text, memory.Meta{}) }
+	words, count := parse(now).Words(), 0
+	for _, h := range diff.Hunks(before, after) {
+		for _, e := range parse(h.New).Entries {
+			count++
+			if !strings.Contains(words, e.Words()) {
+				return false
+			}
+		}
+	}
+	return count > 0
 }
 
 // Restore gives a file the content that it had before the change with the given ID,

@@ -174,6 +174,8 @@ type Indexer interface {
 	// Check compares the files below path with the index by content. An empty
 	// path means all files.
 	Check(ctx context.Context, path string) (*api.CheckAnswer, error)
+	// Dismiss stops the reports of a change that another program removed.
+	Dismiss(id string) error
 	// Reindex reindexes the files at paths, regardless of their current index
 	// records.
 	Reindex(ctx context.Context, paths []string) error

@@ -372,6 +372,8 @@ func (g *testMemory) Check(context.Context, string) (*api.CheckAnswer, error) {
 	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.ClaimConflict{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
 }
 
+func (g *testMemory) Dismiss(string) error { return nil }
+
 func (g *testMemory) Reindex(context.Context, []string) error { return nil }
 
 func (g *testMemory) Subscribe(_ context.Context, f func(Change) error) error {

@@ -147,6 +147,11 @@ func (m readOps) operations(_ context.Context, c Call, _ *api.OperationsRequest)
 // check compares files and index. With Fix it also repairs the differences and
 // then returns the remaining ones.
 func (m adminOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
+	for _, id := range r.Dismiss {
+		if err := m.Indexer.Dismiss(id); err != nil {
+			return nil, err
+		}
+	}
 	answer, err := m.Indexer.Check(ctx, r.Path)
 	if err != nil {
 		return nil, err

@@ -134,7 +134,8 @@ func (d *daemon) openComponents() error {
 		problems: map[string][]memory.Problem{}, unreadable: map[string]readFailure{}}
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
 		cached: map[string]*cachedDocument{}}
-	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger}
+	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger,
+		statePath: filepath.Join(c.State.Dir, "dismissed.json")}
 	d.watch(d.memory, d.logger)
 	d.openRoots()
 	version, err := d.indexVersion()

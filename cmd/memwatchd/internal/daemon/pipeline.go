@@ -192,6 +192,9 @@ func (p *pipeline) recordResult(l scanResult) {
 	if l.deleted {
 		p.documents.dropFile(path)
 	}
+	if !l.deleted {
+		p.overwritten.appeared(l.update.Doc)
+	}
 	if copied || p.layout.InRoot(path) {
 		return // no file that memwatchd writes
 	}

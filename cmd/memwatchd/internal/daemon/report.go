@@ -254,6 +254,9 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 	return a, nil
 }
 
+// Dismiss stops the reports of a change that another program removed.
+func (d *daemon) Dismiss(id string) error { return d.pipeline.overwritten.dismiss(id) }
+
 // findCredentials lists where a file contains live credentials. Line 0 stands for
 // the file's name.
 func findCredentials(path string, text []byte) (list []api.FileProblem) {
