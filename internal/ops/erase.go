@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type erasure struct {
 	paths []string
 	find  func(path string, content []byte) [][2]int // as for [journal.Journal.Erase]
 	used  func(path, id, text string) bool
+	waits func(text string) bool // of a request of a hook
 }
 
 // erase removes text: from its copies, by remove from the files, and from the copies that
@@ -58,7 +60,7 @@ func erasureProblem(c Call, failed error) string {
 }
 
 // eraseCopies removes the text of an erasure from the temporary files of earlier changes,
-// the journal and the use counts.
+// the journal, the use counts and the requests of hooks. State files that were set aside go.
 func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 	var errs []error
 	for _, path := range e.paths {
@@ -66,7 +68,8 @@ func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 			errs = append(errs, fmt.Errorf("saved copies of %s: %w", path, err))
 		}
 	}
-	errs = append(errs, m.Writer.Journal.Erase(e.find))
+	errs = append(errs, m.Writer.Journal.Erase(e.find), m.EraseSpool(e.waits),
+		state.RemoveFiles(filepath.Dir(m.ErasureFile), "*"+state.AsideSuffix))
 	if m.Compactor != nil && m.Compactor.Uses != nil {
 		errs = append(errs, m.Compactor.Uses.Forget(e.used))
 	}
@@ -117,16 +120,15 @@ func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 		return err
 	}
 	words := newTextMatcher(&l, chosen)
-	e := erasure{used: func(path, id, text string) bool {
+	e := erasure{find: m.findStored(c, words), used: func(path, id, text string) bool {
 		return words.matchesText(text) ||
 			slices.ContainsFunc(chosen, func(t occurrence) bool { return t.Path == path && t.entry == id })
-	}}
+	}, waits: func(text string) bool { return c.FullAccess && words.matchesText(text) }}
 	for _, t := range chosen {
 		if !slices.Contains(e.paths, t.Path) {
 			e.paths = append(e.paths, t.Path)
 		}
 	}
-	e.find = m.findStored(c, words)
 	for _, path := range e.paths {
 		words.ours[path] = m.isOurs(path)
 	}

@@ -100,7 +100,11 @@ type Administration struct {
 	// contains, or those of all files if path is empty. It is nil if no history is kept.
 	RecordHistory func(ctx context.Context, path string)
 
-	ErasureFile string // file that records unfinished erasures
+	ErasureFile string // file that records unfinished erasures, in the directory of the state
+
+	// EraseSpool removes the requests of hooks that wait for delivery and have a text for
+	// which matches returns true.
+	EraseSpool func(matches func(text string) bool) error
 
 	forgetLists forgetLists
 }

@@ -59,8 +59,9 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		}
 		return answer, nil
 	}
-	e := erasure{paths: w.files, used: func(path, _, _ string) bool { return m.isWiped(w, path) }}
-	e.find = m.findWiped(c, w)
+	e := erasure{paths: w.files, find: m.findWiped(c, w),
+		used:  func(path, _, _ string) bool { return m.isWiped(w, path) },
+		waits: func(text string) bool { return slices.Contains(c.View.Subjects(), text) }}
 	var problem error
 	answer.Problem, err = m.erase(ctx, c, e, func() {
 		problem = m.removeFiles(ctx, w.files)

@@ -153,14 +153,27 @@ func Load(path string, version int, v any) error {
 	return SetAside(path, err)
 }
 
+// AsideSuffix is the suffix of the files that [SetAside] has renamed.
+const AsideSuffix = ".unused"
+
 // SetAside renames a state file that cannot be used, so that its content is kept,
 // and returns the reason with the new name.
 func SetAside(path string, reason error) error {
-	aside := path + ".unused"
+	aside := path + AsideSuffix
 	if err := os.Rename(path, aside); err != nil {
 		return fmt.Errorf("state file %s is unusable: %w", path, reason)
 	}
 	return fmt.Errorf("state file %s is unusable and was renamed to %s: %w", path, filepath.Base(aside), reason)
+}
+
+// RemoveFiles removes the files in a directory whose names match a pattern.
+func RemoveFiles(dir, pattern string) error {
+	paths, err := Glob(dir, pattern)
+	errs := []error{err}
+	for _, path := range paths {
+		errs = append(errs, os.Remove(path))
+	}
+	return errors.Join(errs...)
 }
 
 // Glob returns the paths of the files in a directory whose names match a pattern of

@@ -256,7 +256,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Disabled: !c.Memory.Enabled, Now: config.Now,
 		Roots: d.searchedRoots(),
 	}, Administration: ops.Administration{
-		Indexer: d, ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
+		Indexer: d, ErasureFile: filepath.Join(c.State.Dir, "forget.json"), EraseSpool: eraseSpool,
 	}}
 	server := &ipc.Server{
 		Backend: m, Root: c.Memory.Dir, Version: build.Version(), Logger: d.logger, Limits: c.Tuning.Limits,
@@ -399,9 +399,9 @@ func (d *daemon) Purge(ctx context.Context) error {
 	}
 	err := errors.Join(d.index.Purge(), d.purgeVectors())
 	if d.share != nil {
-		err = errors.Join(err, d.share.EraseOutbox())
+		return errors.Join(err, d.share.EraseOutbox())
 	}
-	return err
+	return errors.Join(err, state.RemoveFiles(filepath.Join(d.config.State.Dir, shareDir), "*.jsonl*")) // left by an earlier configuration
 }
 
 // Subscribe calls f with each change from now on.

@@ -32,6 +32,9 @@ type sharing struct {
 
 var _ ops.Publisher = (*sharing)(nil)
 
+// shareDir is the name of the directory of the outbox.
+const shareDir = "share"
+
 // openShare opens the outbox of the configured store. It returns nil if none is
 // configured or memory is disabled.
 func (d *daemon) openShare() (*sharing, error) {
@@ -39,7 +42,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	if c.Weaviate.URL == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
-	spool := filepath.Join(d.config.State.Dir, "share")
+	spool := filepath.Join(d.config.State.Dir, shareDir)
 	if err := state.PrivateDir(spool); err != nil {
 		return nil, err
 	}
