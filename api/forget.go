@@ -124,11 +124,16 @@ func (a *ForgetAnswer) render(t *Text) {
 	switch {
 	case a.Token == "":
 		t.hint("%s", a.Beyond)
+	case t.Audience == Models && a.Total > MaxUnchosen:
+		t.hint("nothing was removed, and no more than %d entries can be: narrow the words", MaxUnchosen)
 	case t.Audience == Models && a.Total > 0:
 		t.printf("token: %s", a.Token)
 		t.hint("nothing was removed: show this list to the user, then give the token and the ids that the user chooses")
 	}
 }
+
+// MaxUnchosen is the number of entries up to which programs and models are offered a removal.
+const MaxUnchosen = 10
 
 // someRemain is the failure of an incomplete erasure.
 const someRemain = "some copies remain"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,11 +19,12 @@ import (
 
 // addForgetSteps adds both steps to the forget command: it lists the entries with a
 // text, lets the user choose some of them, and removes these. Without a terminal it only lists
-// them, unless --yes is set: as text, this is an error that contains the command
-// for the removal; as JSON, it is the answer, which contains the token and the ids.
+// them, unless --yes is set: as text, this is an error, which contains the command
+// for the removal of a few entries that memwatchd wrote; as JSON, it is the answer, which
+// contains the token and the ids.
 func addForgetSteps(c *cobra.Command) flow {
 	yes := c.Flags().Bool("yes", false, fmt.Sprintf("remove all listed text without confirmation, if memwatchd wrote "+
-		"all of it and there are at most %d entries", maxUnchosen))
+		"all of it and there are at most %d entries", api.MaxUnchosen))
 	rejectTogether(c, "yes", "token")
 	return func(a *invocation, _ []string) error {
 		if a.cmd.Flags().Changed("ids") || a.cmd.Flags().Changed("token") {
@@ -32,22 +34,18 @@ func addForgetSteps(c *cobra.Command) flow {
 	}
 }
 
-// maxUnchosen bounds the entries that --yes removes.
-const maxUnchosen = 10
-
 func (a *invocation) forgetEntries(yes bool) error {
 	cmd := a.cmd
 	list, raw, err := requestAnswer[api.ForgetAnswer](cmd.Context(), a, a.req)
 	if err != nil {
 		return err
 	}
-	var all, ours []string // ids
+	var ids []string
+	ours := list.Total <= len(list.Entries) // memwatchd wrote all entries, and they are few
 	for _, e := range list.Entries {
 		if e.ID != "" {
-			all = append(all, e.ID)
-		}
-		if e.ID != "" && e.Writer == api.WrittenHere {
-			ours = append(ours, e.ID)
+			ids = append(ids, e.ID)
+			ours = ours && e.Writer == api.WrittenHere && len(ids) <= api.MaxUnchosen
 		}
 	}
 	if !a.g.JSON || !yes {
@@ -55,27 +53,24 @@ func (a *invocation) forgetEntries(yes bool) error {
 			return err
 		}
 	}
-	ids := all
 	switch onTerminal := term.IsTerminal(cmd.InOrStdin()) && !a.g.JSON; {
-	case list.Disabled, !yes && list.Total > 0 && len(all) == 0: // nothing that can be removed from here
+	case list.Disabled, !yes && list.Total > 0 && len(ids) == 0: // nothing that can be removed from here
 		return nil
 	case !yes && !onTerminal && (list.Total == 0 || a.g.JSON): // in JSON, the answer contains what a removal needs
 		return nil
-	case yes && (len(ours) < len(all) || len(all) > maxUnchosen || list.Total > len(list.Entries)), !yes && !onTerminal:
-		reason := api.TextIf(yes, fmt.Sprintf(", because --yes removes at most %d entries, and only what memwatchd wrote", maxUnchosen))
-		advice, further := api.Plural(len(all), "entry"), ""
-		if 0 < len(ours) && len(ours) < len(all) {
-			advice, further, ids = "only what memwatchd wrote", "; add --ids of other entries to remove these too", ours
-		}
-		return fmt.Errorf("nothing was removed%s; to remove %s, run %s%s", reason, advice,
-			removalCommand(cmd, ids, list.Token), further)
+	case !ours && (yes || !onTerminal):
+		return fmt.Errorf("nothing was removed, because without a choice at a terminal at most %d entries are removed, and "+
+			"only what memwatchd wrote; narrow the words", api.MaxUnchosen)
+	case !yes && !onTerminal:
+		return fmt.Errorf("nothing was removed; to remove %s, run %s", api.Plural(len(ids), "entry"),
+			removalCommand(cmd, ids, list.Token))
 	case yes:
 	case list.Total == 0:
 		if !confirm(cmd, "Permanently remove the text from the journal?") {
 			return nil
 		}
 	default:
-		ids, err = chooseEntries(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), all)
+		ids, err = chooseEntries(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), ids)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -84,17 +79,24 @@ func (a *invocation) forgetEntries(yes bool) error {
 	return a.run()
 }
 
+// noEntries are the words that choose nothing.
+var noEntries = []string{"n", "no", "none", "q", "quit"}
+
 // chooseEntries lets the user choose entries by their numbers, and returns their ids.
 func chooseEntries(ctx context.Context, in io.Reader, out io.Writer, ids []string) ([]string, error) {
 	lines := bufio.NewReader(in)
 	for {
-		fmt.Fprint(out, "Permanently remove from files, archive, journal and index (numbers, or all; empty: none): ")
+		fmt.Fprint(out, "Permanently remove from files, archive, journal and index (numbers, all, or none): ")
 		line, err := ReadAnswer(ctx, lines)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		if strings.TrimSpace(line) == "all" {
+		answer := strings.ToLower(strings.TrimSpace(line))
+		if answer == "all" {
 			return ids, nil
+		}
+		if slices.Contains(noEntries, answer) {
+			return nil, nil
 		}
 		var chosen []string
 		bad := ""
