@@ -1,9 +1,10 @@
 package e2e
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,51 +31,88 @@ func (l *live) holding(text string) []string {
 // forget removes all entries with a text, and returns the answer with the rest.
 func (l *live) forget(who fields, text string) *api.ForgetAnswer {
 	l.t.Helper()
+	done, err := l.tryForget(who, text)
+	testkit.Must(l.t, err)
+	if done.Problem != "" || len(done.Failed) > 0 {
+		l.t.Errorf("problem %q, failed %+v", done.Problem, done.Failed)
+	}
+	return done
+}
+
+func (l *live) tryForget(who fields, text string) (*api.ForgetAnswer, error) {
 	var list, done api.ForgetAnswer
-	l.must("forget", who.with(fields{"match": text}), &list)
+	if err := l.ask("forget", who.with(fields{"match": text}), &list); err != nil {
+		return nil, err
+	}
 	ids := []string{}
 	for _, e := range list.Entries {
 		if e.ID != "" {
 			ids = append(ids, e.ID)
 		}
 	}
-	l.must("forget", who.with(fields{"ids": ids, "token": list.Token}), &done)
-	if done.Problem != "" || len(done.Failed) > 0 {
-		l.t.Errorf("problem %q, failed %+v", done.Problem, done.Failed)
+	return &done, l.ask("forget", who.with(fields{"ids": ids, "token": list.Token}), &done)
+}
+
+// age changes files at random, as memwatchd and other programs do. Changes of memwatchd may
+// fail. Some texts contain the quark.
+func (l *live) age(r *rand.Rand) {
+	l.t.Helper()
+	for range 4 + r.IntN(10) {
+		path := []string{"MEMORY.md", "notes.md", "2026-03-01/n.md"}[r.IntN(3)]
+		data, _ := os.ReadFile(l.path(path))
+		text, more := string(data), ""
+		for range []int{1, 1, 1, 30}[r.IntN(4)] {
+			more += fmt.Sprintf("- %x %x\n", r.Uint64(), r.Uint64())
+		}
+		if r.IntN(3) == 0 {
+			more += fmt.Sprintf("- the %s\n  and %x\n", quark, r.Uint64())
+		}
+		switch r.IntN(7) {
+		case 0, 1, 2:
+			l.write(path, text+more)
+		case 3:
+			_, rest, _ := strings.Cut(text, "\n")
+			l.write(path, more+rest)
+		case 4:
+			os.Rename(l.path(path), l.path("moved-"+filepath.Base(path)))
+		case 5:
+			l.ask("edit", owner.with(fields{"path": path, "old_text": text, "new_text": text + more}), new(api.EditAnswer))
+		default:
+			l.ask("note", owner.with(fields{"text": strings.TrimPrefix(more, "- ")}), new(api.NoteAnswer))
+		}
+		time.Sleep(time.Duration(r.IntN(150)) * time.Millisecond) // the history waits for 100
 	}
-	return &done
+}
+
+// TestForgetHistories checks that no file contains forgotten text, packed or not, after any
+// changes of the files.
+func TestForgetHistories(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, t.TempDir(), "")
+	for n := range thorough(4, 200) {
+		l.age(rand.New(rand.NewPCG(uint64(n), 1)))
+		l.forget(owner, quark)
+		if held := l.holding(quark); held != nil {
+			t.Fatalf("history %d: it is held in %q", n, held)
+		}
+	}
 }
 
 // TestForgetKilled checks that if a daemon is killed while it forgets, the text is in files,
 // where a repeated request finds it, or nowhere.
 func TestForgetKilled(t *testing.T) {
 	t.Parallel()
-	l := newLive(t, t.TempDir(), "")
-	l.write("MEMORY.md", "- one\n")
-	l.write("notes.md", "- two\n")
-	l.start()
+	l := startLive(t, t.TempDir(), "")
 	note := filepath.Join(filepath.Dir(l.config), "state", "memwatchd", "memwatchd", "forget.json")
-	pause, rounds := time.Millisecond, 8
-	for n := range rounds {
-		for _, path := range []string{"MEMORY.md", "notes.md"} {
-			var edited api.EditAnswer
-			data, err := os.ReadFile(l.path(path))
-			testkit.Must(t, err)
-			if !strings.Contains(string(data), quark) {
-				l.must("edit", owner.with(fields{"path": path, "old_text": string(data), "new_text": string(data) + "- the " + quark + "\n"}), &edited)
-			}
-		}
-		var list api.ForgetAnswer
-		l.must("forget", owner.with(fields{"match": quark}), &list)
-		if len(list.Entries) != 2 {
-			t.Fatalf("round %d: %+v", n, list.Entries)
-		}
+	for n := range thorough(6, 200) {
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		l.age(r)
 		answered := make(chan error, 1)
 		go func() {
-			answered <- l.ask("forget", owner.with(fields{"ids": []string{list.Entries[0].ID, list.Entries[1].ID}, "token": list.Token}), new(api.ForgetAnswer))
+			_, err := l.tryForget(owner, quark)
+			answered <- err
 		}()
-		time.Sleep(pause)
-		pause = pause * 2
+		time.Sleep(time.Millisecond << r.IntN(9))
 		l.kill()
 		<-answered
 		l.start()
@@ -84,14 +122,10 @@ func TestForgetKilled(t *testing.T) {
 		})
 		l.sync()
 		l.wantSettled() // the next daemon removes temporary files a moment later
-		held := l.holding(quark)
-		t.Logf("round %d: held in %q", n, held)
-		if held != nil && !slices.Contains(held, "MEMORY.md") && !slices.Contains(held, "notes.md") {
-			t.Errorf("round %d: it is in no file, and held in %q", n, held)
+		first := l.holding(quark)
+		l.forget(owner, quark)
+		if held := l.holding(quark); held != nil {
+			t.Fatalf("round %d: after a repeated request it is held in %q; before in %q", n, held, first)
 		}
-	}
-	done := l.forget(owner, quark)
-	if held := l.holding(quark); held != nil {
-		t.Errorf("after a repeated request it is held in %q: %+v", held, done)
 	}
 }

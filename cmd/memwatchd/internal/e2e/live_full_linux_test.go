@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +89,34 @@ func TestNothingCanBeWritten(t *testing.T) {
 	l.wantCalm("the root is missing")
 	testkit.Must(t, os.Rename(away, l.root))
 	l.wantWell(files + 40)
+}
+
+// TestForgetFullDisk checks that if forget fails because files cannot be written, a repeated
+// request finds what is left once they can.
+func TestForgetFullDisk(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, t.TempDir(), "")
+	failed := 0
+	for n := range thorough(1, 60) {
+		r := rand.New(rand.NewPCG(uint64(n), 3))
+		l.age(r)
+		l.limitFiles(uint64(r.IntN(2000)))
+		if n%2 == 0 {
+			l.age(r)
+		}
+		if done, err := l.tryForget(owner, quark); err != nil || done.Problem != "" || len(done.Failed) > 0 {
+			failed++
+		} else if held := l.holding(quark); held != nil {
+			t.Fatalf("round %d: no problem is reported, but it is held in %q", n, held)
+		}
+		l.limitFiles(unix.RLIM_INFINITY)
+		l.ready()
+		l.forget(owner, quark)
+		if held := l.holding(quark); held != nil {
+			t.Fatalf("round %d: it is held in %q", n, held)
+		}
+	}
+	t.Logf("%d removals failed", failed)
 }
 
 // wantHeld checks that no pending write is done while a fault lasts: files stay
