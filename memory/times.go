@@ -3,15 +3,18 @@ package memory
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // timeRE matches ISO 8601, as users and programs write it: a day, a time of day and a zone.
@@ -210,8 +213,8 @@ func DateBound(text, today, last string) string {
 // or day, of today, yesterday or the last day with the name of a weekday, which
 // may be today, or of a period relative to now, such as last week or 3 days ago. A
 // time, and an age before now such as 90m, 36h, 7d or 2w, is one moment. Dates are
-// written 2026-02-04, 4 February 2026, Feb 4 or 2026年2月4日; one without a year is the
-// last that has begun. Days are those of the location of now.
+// written 2026-02-04, 4 February 2026, Feb 4, 4. Februar or 2026年2月4日; one without a
+// year is the last that has begun. Days are those of the location of now.
 func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, t, true
@@ -313,7 +316,7 @@ type NamedPeriod struct {
 func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 	// The expression takes as long as a small search.
 	low := strings.ToLower(text)
-	if !slices.ContainsFunc(dateParts, func(part string) bool { return strings.Contains(low, part) }) {
+	if !slices.ContainsFunc(dateParts(), func(part string) bool { return strings.Contains(low, part) }) {
 		return nil
 	}
 	var relative []NamedPeriod
@@ -321,11 +324,11 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 		name := text[at[0]:at[1]]
 		first, last, ok := ParsePeriod(name, now)
 		named := NamedPeriod{Period{first, last}, Span{at[0], at[1]}}
-		switch _, isMonth := months[strings.ToLower(name)[:min(3, len(name))]]; {
+		switch _, isMonth := months()[strings.TrimSuffix(strings.ToLower(name), ".")]; {
 		case !ok:
 		case relativeRE().MatchString(name):
 			relative = append(relative, named)
-		case !isMonth || strings.ContainsAny(name, "0123456789") || beforeMonthRE().MatchString(text[:at[0]]):
+		case !isMonth || beforeMonthRE().MatchString(text[:at[0]]):
 			dates = append(dates, named)
 		}
 	}
@@ -335,25 +338,45 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 	return dates
 }
 
-// dateParts are texts of which every date contains one.
-var dateParts = strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 天 周 年 期")
+// dateParts returns texts of which every date contains one. A short name of a month, which
+// is a part of many words, follows a day.
+var dateParts = sync.OnceValue(func() []string {
+	parts := strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 월 天 周 年 期")
+	for name := range months() {
+		switch {
+		case slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }):
+		case len(name) == minMonth:
+			parts = append(parts, " "+name+" ", " "+name+"?")
+		default:
+			parts = append(parts, name)
+		}
+	}
+	return parts
+})
 
 // dateRE matches the dates of [writtenDate] in a text, and days relative to now.
-var dateRE = lazyregexp.New(`(?i)` + dateParameters.Replace(strings.Join([]string{
-	`\b\d{4}-\d{2}(?:-\d{2})?\b`,
-	`\b(?:\d{1,2}\.\d{1,2}\.\d{4}|\d{4}/\d{1,2}/\d{1,2}|\d{4}\.\d{1,2}\.\d{1,2})\b`,
-	`\bDAY(?: of)? MONTH(?:,? \d{4})?\b`,
-	`\bMONTH DAY(?:,? \d{4})?\b`,
-	`\bMONTH,? \d{4}\b`,
-	`\bMONTH\b`,
-	`(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号])?`,
-	relativePattern(),
-}, "|")))
-
-var dateParameters = strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th)?`)
-
-const month = `(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|february|march|april|august|` +
-	`september|october|november|december)\.?`
+var dateRE = sync.OnceValue(func() *regexp.Regexp {
+	var latin, other []string // \b is a boundary of ASCII words
+	for _, name := range slices.Sorted(maps.Keys(months())) {
+		if name[0] < utf8.RuneSelf {
+			latin = append(latin, name)
+		} else {
+			other = append(other, name)
+		}
+	}
+	month := `(?:(?:` + strings.Join(latin, "|") + `)\b\.?|(?:` + strings.Join(other, "|") + `))`
+	return regexp.MustCompile(`(?i)` + strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th|er|º|\.)?`).
+		Replace(strings.Join([]string{
+			`\b\d{4}-\d{2}(?:-\d{2})?\b`,
+			`\b(?:\d{1,2}\.\d{1,2}\.\d{4}|\d{4}/\d{1,2}/\d{1,2}|\d{4}\.\d{1,2}\.\d{1,2})\b`,
+			`\bDAY(?: of| de)? MONTH(?:,?(?: de)? \d{4}\b)?`,
+			`\bMONTH DAY(?:,? \d{4})?\b`,
+			`\bMONTH,?(?: de)? \d{4}\b`,
+			`\bMONTH`,
+			`(?:\d{4}[年년] ?)?\d{1,2}[月월](?: ?\d{1,2}[日号일])?`,
+			relativePattern(),
+		}, "|")))
+})
 
 // relativePattern returns a pattern of the periods relative to now.
 func relativePattern() string {
@@ -373,20 +396,49 @@ var relativeRE = lazyregexp.New(`(?i)^(?:` + relativePattern() + `)$`)
 
 // beforeMonthRE matches text that ends with a word after which a name of a month
 // is no other word, such as may, and no person.
-var beforeMonthRE = lazyregexp.New(`(?i)\b(?:in|of|since|until|during|last|this|early|mid|late|by|before|after)[ -]$`)
+var beforeMonthRE = lazyregexp.New(`(?i)\b(?:in|of|since|until|during|last|this|early|mid|late|by|before|after|` +
+	`im|en|em|seit|depuis|desde|de|w)[ -]$`)
 
-var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8,
-	"sep": 9,
-	"oct": 10, "nov": 11, "dec": 12}
+// months returns the months by name, in lower case, with and without accents.
+var months = sync.OnceValue(func() map[string]time.Month {
+	m := make(map[string]time.Month)
+	for line := range strings.Lines(monthText) {
+		names := strings.Fields(line)
+		for _, name := range names {
+			month, _ := time.Parse("Jan", names[0])
+			m[name], m[letters.Fold(name)] = month.Month(), month.Month()
+		}
+	}
+	return m
+})
 
-// Layouts of written dates, without marks, in lower case.
-var writtenLayouts = [...]string{"2006", "2006-01", time.DateOnly, "2 January 2006", "2 Jan 2006", "January 2 2006",
-	"Jan 2 2006", "January 2006", "Jan 2006", "2 January", "2 Jan", "January 2", "Jan 2", "January", "Jan",
+// minMonth is the length of the shortest name of a month in bytes.
+const minMonth = 3
+
+// monthText contains the names of each month in English, German, Dutch, French, Spanish,
+// Italian, Portuguese, Polish and Russian, in the last two as they follow a day.
+const monthText = `jan january januar jänner januari janvier enero gennaio janeiro stycznia января
+feb february februar februari février febrero febbraio fevereiro lutego февраля
+mar march märz maart mars marzo março marca марта
+apr april avril abril aprile kwietnia апреля
+may mai mei mayo maggio maio maja мая
+jun june juni juin junio giugno junho czerwca июня
+jul july juli juillet julio luglio julho lipca июля
+aug august augustus août agosto sierpnia августа
+sep sept september septembre septiembre settembre setembro września сентября
+oct october okt oktober octobre octubre ottobre outubro października октября
+nov november novembre noviembre novembro listopada ноября
+dec december dez dezember décembre diciembre dicembre dezembro grudnia декабря`
+
+// Layouts of written dates, without marks, with English months.
+var writtenLayouts = [...]string{"2006", "2006-01", time.DateOnly, "2 January 2006", "January 2 2006",
+	"January 2006", "2 January", "January 2", "January",
 	"2006年1月2日", "2006年1月", "1月2日", "1月"}
 
 var (
-	ordinalRE = lazyregexp.New(`(\d)(?:st|nd|rd|th)\b`)
-	dateMarks = strings.NewReplacer(",", "", ".", "", " of ", " ", "号", "日", "sept ", "sep ")
+	ordinalRE = lazyregexp.New(`(\d)(?:(?:st|nd|rd|th|er)\b|º)`)
+	dateMarks = strings.NewReplacer(",", "", ".", "", " of ", " ", " de ", " ", "号", "日",
+		"년 ", "年", "년", "年", "월 ", "月", "월", "月", "일", "日")
 )
 
 // writtenDate returns the beginning of a date and its unit: day, month or year, or ""
@@ -398,7 +450,13 @@ func writtenDate(s string, now time.Time) (t time.Time, unit string) {
 			return t, "day"
 		}
 	}
-	s = strings.TrimSpace(dateMarks.Replace(ordinalRE().ReplaceAllString(s, "$1") + " "))
+	words := strings.Fields(dateMarks.Replace(ordinalRE().ReplaceAllString(s, "$1")))
+	for i, word := range words {
+		if month, ok := months()[word]; ok {
+			words[i] = month.String()
+		}
+	}
+	s = strings.Join(words, " ")
 	for _, layout := range writtenLayouts {
 		t, err := time.ParseInLocation(layout, s, now.Location())
 		if err != nil {
@@ -503,7 +561,7 @@ func (f *DayFormat) Day(path string) (day string, ok bool) {
 		part := f.parts[i-1]
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			n = int(months[strings.ToLower(value[:min(3, len(value))])])
+			n = int(months()[strings.ToLower(value)])
 			if month := time.Month(n).String(); value != month && value != month[:3] {
 				return "", false
 			}
