@@ -15,6 +15,8 @@ RELEASES=https://github.com/memwatchd/memwatchd/releases/download
 VERSION=${VERSION:-@VERSION@}
 PREFIX=${PREFIX:-$HOME/.local}
 BASE_URL=${BASE_URL:-$RELEASES/$VERSION}
+# The public key of minisign, see docs/internals/releasing.md; empty if releases are not signed.
+PUBLIC_KEY=
 
 fail() {
 	printf 'install.sh: %s\n' "$*" >&2
@@ -53,15 +55,32 @@ download() {
 	file://*) cp "${1#file://}" "$2" && return ;;
 	*)
 		if command -v curl >/dev/null 2>&1; then
-			curl -fsSL --proto '=https,http' -o "$2" "$1" && return
+			curl -fsSL --proto '=https,http' --proto-redir '=https' -o "$2" "$1" && return
 		elif command -v wget >/dev/null 2>&1; then
-			wget -q -O "$2" "$1" && return
+			# wget cannot refuse such a redirect, so the file is not used.
+			log=$(LC_ALL=C wget -S -O "$2" "$1" 2>&1) || fail "download $1: failed; check VERSION and BASE_URL"
+			case $log in
+			*[Ll]"ocation: http://"*) fail "download $1: the server redirects to http; set BASE_URL" ;;
+			esac
+			return
 		else
 			fail "download $1: neither curl nor wget is installed"
 		fi
 		;;
 	esac
 	fail "download $1: failed; check VERSION and BASE_URL"
+}
+
+# check_signature DIR checks the signature of SHA256SUMS, if this release has a key.
+check_signature() {
+	if [ -z "$PUBLIC_KEY" ]; then
+		echo 'The release is not signed; the checksums are those of the server.'
+	elif command -v minisign >/dev/null 2>&1; then
+		download "$BASE_URL/SHA256SUMS.minisig" "$1/SHA256SUMS.minisig"
+		minisign -Vqm "$1/SHA256SUMS" -P "$PUBLIC_KEY" || fail "verify SHA256SUMS: the signature is wrong; nothing was installed"
+	else
+		echo 'The signature of the release was not checked; to check it, install minisign and run this again.'
+	fi
 }
 
 # check_sum DIR FILE compares the checksum of a file with SHA256SUMS beside it.
@@ -93,6 +112,7 @@ install() {
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 1' HUP INT TERM
 	download "$BASE_URL/SHA256SUMS" "$work/SHA256SUMS"
+	check_signature "$work"
 	download "$BASE_URL/$name.tar.gz" "$work/$name.tar.gz"
 	check_sum "$work" "$name.tar.gz"
 	tar -xzf "$work/$name.tar.gz" -C "$work"

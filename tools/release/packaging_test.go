@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,6 +83,54 @@ func TestInstallScript(t *testing.T) {
 	}
 	if files, err := tree(prefix, ""); err != nil || len(files) > 0 {
 		t.Errorf("%d files are left, %v", len(files), err)
+	}
+}
+
+// TestInstallScriptDownload checks that install.sh follows no redirect to http, with either
+// program, and installs nothing if the signature is wrong.
+func TestInstallScriptDownload(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, ok := strings.CutPrefix(r.URL.Path, "/redirect"); ok {
+			http.Redirect(w, r, "http://"+r.Host+path, http.StatusFound)
+		} else {
+			fmt.Fprintln(w, "0  none")
+		}
+	}))
+	defer server.Close()
+	source, err := os.ReadFile("../../packaging/install.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := filepath.Join(t.TempDir(), "install.sh")
+	write(t, signed, bytes.Replace(source, []byte("\nPUBLIC_KEY=\n"), []byte("\nPUBLIC_KEY=RWQ\n"), 1))
+	for _, client := range []string{"curl", "wget"} {
+		bin := t.TempDir()
+		for _, name := range []string{"awk", "cp", "mktemp", "rm", "sh", "sha256sum", "tar", "uname", client} {
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("%s is not installed", name)
+			}
+			if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := func(script, base string) error {
+			_, err := output(".", []string{"VERSION=v1.2.0", "PREFIX=" + bin, "PATH=" + bin, "BASE_URL=" + base}, "sh", script)
+			return err
+		}
+		check := func(script, base, want string) {
+			t.Helper()
+			if err := run(script, base); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: %v, want %q", client, base, err, want)
+			}
+		}
+		check("../../packaging/install.sh", server.URL, "has no checksum of memwatchd-v1.2.0-")
+		check("../../packaging/install.sh", server.URL+"/redirect", "download "+server.URL+"/redirect/SHA256SUMS: ")
+		check(signed, server.URL, "has no checksum of memwatchd-v1.2.0-")
+		if err := os.WriteFile(filepath.Join(bin, "minisign"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		check(signed, server.URL, "the signature is wrong")
 	}
 }
 
