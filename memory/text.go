@@ -692,6 +692,7 @@ const (
 	zeroWidthSpace     = '\u200b'
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
+	brailleBlank       = '\u2800'
 	blackFlag          = '\U0001f3f4'
 )
 
@@ -713,9 +714,9 @@ func flagLen(text string) int {
 }
 
 // isIgnorable reports whether programs that do not know a character show nothing in its place
-// (the property Default_Ignorable_Code_Point).
+// (the property Default_Ignorable_Code_Point), or a blank in its place.
 func isIgnorable(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 

@@ -122,9 +122,9 @@ func (p *Printer) printFiles(paths []string) {
 		case p.output.null && !p.terminal: // the bytes of the name, for programs
 			p.out.WriteString(file + "\x00")
 		case p.output.null:
-			p.out.WriteString(term.EscapeLine(file) + "\x00")
+			p.out.WriteString(term.EscapeName(file) + "\x00")
 		default:
-			p.println(p.Style(term.AsPath, term.EscapeLine(file)))
+			p.println(p.Style(term.AsPath, term.EscapeName(file)))
 		}
 		seen[path] = true
 	}
@@ -132,7 +132,7 @@ func (p *Printer) printFiles(paths []string) {
 
 // formatPlace returns path:line in the form that terminals and editors open.
 func (p *Printer) formatPlace(path string, line int) string {
-	place := p.Style(term.AsPath, term.EscapeLine(p.locate(path)))
+	place := p.Style(term.AsPath, term.EscapeName(p.locate(path)))
 	if line > 0 {
 		place += ":" + p.Style(term.AsLine, fmt.Sprint(line))
 	}

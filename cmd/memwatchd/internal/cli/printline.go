@@ -57,7 +57,7 @@ func (p *Printer) printBody(l api.Line) {
 
 // printParts shows a line.
 func (p *Printer) printParts(l *api.Line) {
-	head := p.Style(styles[l.HeadStyle], term.EscapeLine(l.Head))
+	head := p.Style(styles[l.HeadStyle], term.EscapeName(l.Head))
 	switch {
 	case l.Form == api.Row:
 		head += strings.Repeat(" ", max(rowNames-len(l.Head), 1))
@@ -79,7 +79,7 @@ func (p *Printer) printParts(l *api.Line) {
 	rest := p.Style(term.AsMuted, term.EscapeLine(l.Section+api.TextIf(l.Section != "" && l.Text+l.Target != "", gap)))
 	if l.Target != "" {
 		path, heading, cut := strings.Cut(l.Target, "#")
-		rest += term.EscapeLine("-> " + p.locate(path) + api.TextIf(cut, "#") + heading +
+		rest += term.EscapeName("-> " + p.locate(path) + api.TextIf(cut, "#") + heading +
 			api.TextIf(l.Text != "", "  "))
 		gap = " "
 	}
@@ -133,8 +133,8 @@ func (p *Printer) printDiff(l *api.Line) {
 	case api.After:
 		p.printDiffName("+++ ", api.TextIf(l.Text != "", "b/"+l.Text))
 	case api.Moved:
-		p.println(p.Style(term.AsTitle, "diff --git a/"+term.EscapeLine(l.Path)+" b/"+term.EscapeLine(l.Text)))
-		p.println("rename from " + term.EscapeLine(l.Path) + "\nrename to " + term.EscapeLine(l.Text))
+		p.println(p.Style(term.AsTitle, "diff --git a/"+term.EscapeName(l.Path)+" b/"+term.EscapeName(l.Text)))
+		p.println("rename from " + term.EscapeName(l.Path) + "\nrename to " + term.EscapeName(l.Text))
 	case api.Hunk:
 		p.printHunk(l.Text, " "+p.formatPlace(l.Path, l.Line))
 	}
@@ -152,7 +152,7 @@ func (p *Printer) printHunk(diff, place string) {
 // printDiffName shows the name of a file. A missing file has the name /dev/null. A tab ends
 // a name with a space, where patch could end it otherwise.
 func (p *Printer) printDiffName(side, name string) {
-	name = term.EscapeLine(cmp.Or(name, "/dev/null"))
+	name = term.EscapeName(cmp.Or(name, "/dev/null"))
 	p.println(p.Style(term.AsTitle, side+name+api.TextIf(strings.Contains(name, " "), "\t")))
 }
 

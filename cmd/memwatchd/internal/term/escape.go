@@ -13,21 +13,25 @@ import (
 // would move the cursor, end the line, change the direction of writing or stay
 // invisible as escape sequences, so that the terminal cannot show a text that s
 // does not contain.
-func EscapeLine(s string) string { return escapeHarmful(s, false) }
+func EscapeLine(s string) string { return escapeHarmful(s, false, false) }
+
+// EscapeName is EscapeLine for the name of a file, which may differ from another one in a
+// soft hyphen or a Hangul filler only: it escapes these, too.
+func EscapeName(s string) string { return escapeHarmful(s, false, true) }
 
 // EscapeText is EscapeLine for text of several lines: it keeps newlines and
 // tabs.
-func EscapeText(s string) string { return escapeHarmful(s, true) }
+func EscapeText(s string) string { return escapeHarmful(s, true, false) }
 
-func escapeHarmful(s string, lines bool) string {
+func escapeHarmful(s string, lines, foreign bool) string {
 	if utf8.ValidString(s) && (lines || !strings.ContainsAny(s, "\n\t")) {
-		if _, found := memory.FirstInvisible(s, false); !found {
+		if _, found := memory.FirstInvisible(s, foreign); !found {
 			return s
 		}
 	}
 	var b strings.Builder
 	i := 0
-	for char, hidden := range memory.Characters(s, false) {
+	for char, hidden := range memory.Characters(s, foreign) {
 		i += len(char)
 		r, n := utf8.DecodeRuneInString(char)
 		switch {
