@@ -23,6 +23,10 @@ import (
 // with the index.
 const cacheBytes = 16 << 20
 
+// minCached documents are cached at any size. Otherwise a search that finds a file with
+// tens of thousands of headings and another file would parse both each time.
+const minCached = 4
+
 // While a file is being written and no earlier version of it is known, load
 // rereads it up to tries times, readRetryPause apart.
 const (
@@ -176,7 +180,7 @@ func (d *documents) cacheDocument(k *cachedDocument, invalidations int) {
 	d.dropLocked(k.key)
 	d.cached[k.key], k.element = k, d.order.PushFront(k)
 	d.bytes += k.size
-	for d.bytes > cacheBytes && d.order.Len() > 1 {
+	for d.bytes > cacheBytes && d.order.Len() > minCached {
 		d.dropLocked(d.order.Back().Value.(*cachedDocument).key)
 	}
 }
