@@ -52,7 +52,8 @@ var labelRules = []rule{
 			"キー", "키", "люч", "lé ", "lave "},
 		after: `(?i:(?:api|access|secret|private|auth|encryption|signing_|master|account|service|server|app|application|` +
 			`subscription|license|consumer|deploy|webhook|storage|shared|security|admin|client)[ _.-]?к?|acces|secre|` +
-			`(?:api-|zugangs|geheim)sch|(?:^|[^\pL])[acк])$`,
+			`(?:api-|zugangs|geheim)sch|(?:^|[^\pL])[acк])$|[A-Z]_$`,
+		not:  `(?i:public|pub|cache|primary|foreign|sort|partition|host|row|hash|index|session|idempotency)_$`,
 		link: keyLink, sample: keyPlaceholder, entropy: 2.5, accept: acceptKey,
 	},
 	{
