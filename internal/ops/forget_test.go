@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/fakes/statetest"
 	"github.com/memwatchd/memwatchd/internal/secrets"
-	"github.com/memwatchd/memwatchd/internal/state/statetest"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/internal/state/statetest"
+	"github.com/memwatchd/memwatchd/internal/fakes/statetest"
 )
 
 // secret is the text that the histories forget.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
-	"github.com/memwatchd/memwatchd/internal/state/statetest"
+	"github.com/memwatchd/memwatchd/internal/fakes/statetest"
 )
 
 // quark is a word found nowhere else.

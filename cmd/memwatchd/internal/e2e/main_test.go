@@ -36,7 +36,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
-	"github.com/memwatchd/memwatchd/internal/state/statetest"
+	"github.com/memwatchd/memwatchd/internal/fakes/statetest"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
