@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -430,16 +429,21 @@ func (s *store) purge() error {
 			return err
 		}
 	}
-	for end := time.Now().Add(saveLimit); ; time.Sleep(10 * time.Millisecond) {
+	old, err := s.oldFiles()
+	end := time.Now().Add(saveLimit)
+	for err == nil && len(old) > 0 && time.Now().Before(end) {
+		time.Sleep(10 * time.Millisecond)
 		s.wake() // the goroutine that writes also removes unused files
-		old, err := s.oldFiles()
-		if err != nil || len(old) == 0 {
-			return err
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("deleted words are still in %s", strings.Join(old, ", "))
+		var still []string
+		still, err = s.oldFiles()
+		old = slices.DeleteFunc(old, func(name string) bool { return !slices.Contains(still, name) })
+	}
+	for _, name := range old { // Scorch keeps those of a write that failed until its next start
+		if removed := os.Remove(name); !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
 		}
 	}
+	return err
 }
 
 // oldFiles returns the files with segments that the current state does not have.
