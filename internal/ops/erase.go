@@ -37,7 +37,8 @@ type erasure struct {
 // erase removes text: from its copies, by remove from the files, and from the copies that
 // other programs have caused meanwhile. The problem is why copies remain.
 func (m adminOps) erase(ctx context.Context, c Call, e erasure, remove func()) (problem string, err error) {
-	if err := state.Save(m.ErasureFile, true); err != nil { // the next start purges the index, if this run does not get there
+	// The next start purges the index, if this run does not get there.
+	if err := state.Save(m.ErasureFile, true); err != nil {
 		return "", api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
 	}
 	failed := m.eraseCopies(ctx, e)

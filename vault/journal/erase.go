@@ -109,7 +109,8 @@ func (j *Journal) Erase(find func(path string, content []byte) [][2]int) error {
 const checkedName = "checked"
 
 // EraseUnused drops every content that nothing refers to if an earlier build wrote the
-// journal, and records a problem if text was forgotten there. Call it once all present files are known.
+// journal, and records a problem if text was forgotten there. Call it once all present files
+// are known.
 func (j *Journal) EraseUnused() error {
 	marker := filepath.Join(j.store.dir, checkedName)
 	if _, err := os.Stat(marker); err == nil {

@@ -401,7 +401,8 @@ func (d *daemon) Purge(ctx context.Context) error {
 	if d.share != nil {
 		return errors.Join(err, d.share.EraseOutbox())
 	}
-	return errors.Join(err, state.RemoveFiles(filepath.Join(d.config.State.Dir, shareDir), "*.jsonl*")) // left by an earlier configuration
+	// an earlier configuration may have left an outbox
+	return errors.Join(err, state.RemoveFiles(filepath.Join(d.config.State.Dir, shareDir), "*.jsonl*"))
 }
 
 // Subscribe calls f with each change from now on.
