@@ -71,7 +71,7 @@ func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 	}
 	errs = append(errs, m.Writer.Journal.Erase(e.find), m.EraseSpool(e.waits),
 		state.RemoveFiles(filepath.Dir(m.ErasureFile), "*"+state.AsideSuffix))
-	if m.Compactor != nil && m.Compactor.Uses != nil {
+	if m.Compactor.Uses != nil {
 		errs = append(errs, m.Compactor.Uses.Forget(e.used))
 	}
 	return errors.Join(errs...)

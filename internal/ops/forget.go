@@ -87,9 +87,7 @@ func (m adminOps) waitAllIndexed(ctx context.Context, c *Call) error {
 	if err := m.syncIndex(ctx, c); err != nil {
 		return err
 	}
-	if m.RecordHistory != nil {
-		m.RecordHistory(ctx, "")
-	}
+	m.RecordHistory(ctx, "")
 	if !c.synced {
 		return api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
@@ -193,7 +191,7 @@ const earlierVersion = "version"
 // which text can be removed, because that changes their versions, too. The removal reports
 // unreadable versions.
 func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) []occurrence {
-	if !c.FullAccess || m.Writer == nil {
+	if !c.FullAccess {
 		return nil
 	}
 	newest, removable, foreign := map[string]occurrence{}, map[string]bool{}, map[string]bool{} // by path
@@ -256,7 +254,7 @@ func (m adminOps) wroteMatches(c Call, path string, version []byte, match index.
 // which lacks comments and credentials. The time it takes depends on the whole file, so only a
 // caller that may learn about all of them uses it.
 func (m adminOps) mayContain(c Call, path string, match index.Phrase) bool {
-	if !c.FullAccess || m.Writer == nil || match.In(path) {
+	if !c.FullAccess || match.In(path) {
 		return true
 	}
 	file, err := m.Writer.Vault.Read(path)

@@ -175,9 +175,7 @@ func (m adminOps) history(ctx context.Context, c Call, r *api.HistoryRequest) (*
 	}
 	records := m.Undoer.Writer.Journal
 	path, id, named := cutVersion(r.Path)
-	if m.RecordHistory != nil {
-		m.RecordHistory(ctx, path)
-	}
+	m.RecordHistory(ctx, path)
 	answer := &api.HistoryAnswer{Path: path, Versions: []api.FileVersion{}}
 	if named {
 		record, err := records.Get(id)

@@ -97,7 +97,7 @@ type Administration struct {
 	Publisher Publisher           // publishes entries for other machines; nil if nothing is shared
 
 	// RecordHistory records the change of a file by another program that the index
-	// contains, or those of all files if path is empty. It is nil if no history is kept.
+	// contains, or those of all files if path is empty.
 	RecordHistory func(ctx context.Context, path string)
 
 	ErasureFile string // file that records unfinished erasures, in the directory of the state

@@ -106,7 +106,7 @@ func (c *opsCase) start(t testing.TB) *testMemory {
 		},
 	}, Administration: Administration{
 		Indexer: g, ErasureFile: filepath.Join(t.TempDir(), "forget.json"),
-		EraseSpool: func(func(string) bool) error { return nil }, Compress: &compactor.Compress{Root: root},
+		EraseSpool: func(func(string) bool) error { return nil }, RecordHistory: func(context.Context, string) {}, Compress: &compactor.Compress{Root: root},
 		Compactor: &compactor.Compactor{Root: root, MaxLoss: 0.25, Host: "desk", Logger: slog.New(slog.DiscardHandler),
 			Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
 			Soft:   compactor.SoftLimits(5000)},

@@ -75,8 +75,11 @@ func (h *history) run(ctx context.Context) error {
 }
 
 // record records the present content of a file if it changed, or of all changed files if
-// path is empty.
+// path is empty. A nil history ignores the call.
 func (h *history) record(ctx context.Context, path string) {
+	if h == nil {
+		return
+	}
 	paths := []string{path}
 	if path == "" {
 		h.mu.Lock()

@@ -89,10 +89,7 @@ func (d *daemon) attachWriter(m *ops.Memory) {
 	m.Undoer = &vault.Undoer{Writer: d.writer}
 	m.Merger = &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout}
 	m.Compactor, m.Compress, m.Semaphore = d.maintenance.compactor, d.maintenance.compress, d.maintenance.semaphore
-	if d.pipeline.history != nil {
-		m.RecordHistory = d.pipeline.history.record
-	}
-	m.Used = d.maintenance.compactor.Uses.Used
+	m.RecordHistory, m.Used = d.pipeline.history.record, d.maintenance.compactor.Uses.Used
 }
 
 // startWriteJobs starts the task syncer, now that every file has been seen.
