@@ -97,20 +97,16 @@ func (s *search) absentWords(corrected []Correction) (list []string) {
 		}
 	}
 	for _, w := range s.words.list {
-		if found, _ := s.hasWord(&w, has); !found && !w.isSentence() && !(w.run && s.containsPart(&w)) {
+		missing := 0 // terms
+		for _, term := range w.terms {
+			if !has[term] {
+				missing++
+			}
+		}
+		// A run may be several words: it is absent if most of its pairs are.
+		if found, _ := s.hasWord(&w, has); !found && !w.isSentence() && !(w.run && 2*missing <= len(w.terms)) {
 			list = append(list, w.text)
 		}
 	}
 	return list
-}
-
-// containsPart reports whether some readable entry contains a character of a run. The
-// run may be several words, or another spelling of one.
-func (s *search) containsPart(run *queryWord) bool {
-	for i, t := range s.words.terms {
-		if !s.absent[i] && strings.Contains(run.text, t.term) {
-			return true
-		}
-	}
-	return false
 }
