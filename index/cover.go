@@ -2,6 +2,8 @@ package index
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -15,7 +17,7 @@ import (
 // at most coverRare entries has the maximum weight 1. The words of everyday
 // messages count a fraction of that, even where they are rare. Of Chinese, whose
 // words are not separated, pairs of characters that lie between two words do not
-// count.
+// count, and of Japanese, pairs with hiragana, which are mostly endings.
 //
 // An entry easily covers a few words, even by chance, and no entry covers a
 // large part of many words. So the denominator of the share is at least
@@ -115,7 +117,8 @@ func (s *search) weighTerms() {
 			if t.period.last >= s.query.AsOf.UnixNano() { // messages often mention the present day
 				w = 0
 			}
-		case t.person, classOf(r[0]) == classCJK && (len(r) == 1 || // a single character occurs in half of all words
+		case t.person, classOf(r[0]) >= classCJK && (len(r) == 1 || // a single character occurs in half of all words
+			strings.ContainsFunc(t.term, func(r rune) bool { return unicode.Is(unicode.Hiragana, r) }) ||
 			s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]])):
 			w = 0
 		case isRoutine(t.term):
@@ -126,18 +129,29 @@ func (s *search) weighTerms() {
 	}
 }
 
-var questionRE = lazyregexp.New(`(?i)[?？]|^\W*(?:who|whose|what|when|where|which|why|how)\b|[吗呢什哪谁几怎]|多少|为何`)
+var questionRE = lazyregexp.New(`(?i)[?？]|^[^\pL]*(?:who|whose|what|when|where|which|why|how|` +
+	`wer|wann|wo|wie|warum|welche[rsmn]?|qui|quand|où|pourquoi|quel(?:le)?s?|qué|cuándo|dónde|cómo|quién|cuál|` +
+	`chi|quando|dove|perché|quale|quem|onde|qual|кто|что|где|когда|как|почему|kto|gdzie|kiedy|jak|dlaczego|` +
+	`waar|wanneer|hoe|waarom|welke)(?:\PL|$)|` +
+	`^\W*(?:am|are|was|were|do|did|have|had) (?:i|we)\b|[吗呢什哪谁几怎]|多少|为何`)
 
-// isTopic reports whether a message is a question, or only words of a topic.
+// isTopic reports whether a message is a question, or only words of a topic. These contain
+// a name with a capital (status of Heron), no routine words, or neither begin with one nor
+// contain stop words (shoe size).
 func (a *analyzer) isTopic(text string) bool {
 	if questionRE().MatchString(text) {
 		return true
 	}
-	topic := true
+	words, routine, named, phrase := 0, false, false, true
 	a.eachToken(text, func(t token) {
-		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) != classCJK || size < len(t.term) {
-			topic = topic && !isRoutine(t.term)
+		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) >= classCJK && size == len(t.term) {
+			return
 		}
+		isRoutine := isRoutine(t.term)
+		routine = routine || isRoutine
+		named = named || words > 0 && !isRoutine && unicode.IsUpper(firstRune(text[t.start:]))
+		phrase = phrase && !isStopWord(text, t) && (words > 0 || !isRoutine)
+		words++
 	})
-	return topic
+	return !routine || phrase || named
 }

@@ -15,6 +15,9 @@ var stopWords = sync.OnceValue(func() map[string]bool {
 	newAnalyzer().eachToken(stopText, func(t token) {
 		m[stopText[t.start:t.end]] = true
 	})
+	for word := range strings.FieldsSeq(functionText) {
+		m[word] = true
+	}
 	return m
 })
 
@@ -34,6 +37,25 @@ where where's which while who who's whom why will with won't would wouldn't you 
 yourself yourselves
 arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive shouldnt thats theyre wasnt werent wont wouldnt youre
 的 了 是 在 我 你 他 她 它 们 有 和 就 不 也 都 这 那 吗 呢 吧 啊 么 什 与 及 或 被 把 从 为 于 之 以 而`
+
+// functionText contains words with a grammatical function in German, French, Spanish,
+// Italian, Portuguese, Russian, Polish and Dutch, without those that are English words.
+const functionText = `wer wann wo warum welche welcher welches welchen
+quand pourquoi quel quelle cuándo dónde cómo cuál quando dove perché quale onde qual почему
+gdzie kiedy dlaczego jak waar wanneer hoe waarom welke
+der das dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind wird
+werden wurde hatte haben habe ich du er sie wir ihr mir mich uns euch mein meine mit von vom zu zum zur für auf aus bei nach
+über unter vor ob wenn dass daß weil wie noch schon auch nur sehr bitte
+le les une et ou mais est sont était je tu il elle nous vous ils elles mon ma mes ton ta ses leur ce cette ces dans avec
+sans sous chez par que qui quoi où ne pas du aux très aussi
+el los las unos unas y o pero es está están fue yo tú él ella nosotros mi mis tu su sus este esta estos con por qué que
+quien quién del muy también más lo
+gli uno ed ma è sono era io lui lei noi voi mio mia di da nel nella della delle degli dei che chi anche più questo questa
+os uma umas uns e mas é são foi eu ele ela nós meu minha em na nas nos da das dos pelo pela quem também não isso
+и в во не на я он она оно мы вы они с со что как это то а но да у из к ко за от по до о об для или если же ли бы был была
+было были мой моя моё мои наш кто где когда
+w z ze nie się jest są był była było ja ty ona ono my wy oni mój moja co jak ale lub oraz dla przez od przy
+het een en of maar niet geen zijn waren wij jij zij hij mijn onze voor naar bij uit ook nog wel`
 
 // addForms adds the other forms of irregular verbs and nouns after the terms of a
 // query. An entry can contain a form instead of the word.
@@ -93,13 +115,15 @@ knife knives, leaf leaves, shelf shelves, half halves, wolf wolves, index indice
 // messages to an agent about any topic. They hardly indicate that a message
 // concerns an entry, even where they are rare in a memory. Unlike stop words,
 // they count in a ranking.
-var routineWords = sync.OnceValue(func() map[string]bool { return termsOf(routineText) })
+var routineWords = sync.OnceValue(func() map[string]bool {
+	return termsOf(routineText + functionText + foreignText)
+})
 
-// termsOf returns the set of the terms of a text, without single Han characters.
+// termsOf returns the set of the terms of a text, without single characters of a run.
 func termsOf(text string) map[string]bool {
 	m := make(map[string]bool)
 	newAnalyzer().eachToken(text, func(t token) {
-		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) != classCJK || size < len(t.term) {
+		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) < classCJK || size < len(t.term) {
 			m[t.term] = true
 		}
 	})
@@ -161,6 +185,31 @@ recommend regard relax retry scan shift sign stick stretch struggle switch trust
 撤销 重命 命名 格式 输出 结果 计划 方案 执行 实现 等一 按照 棒了 不用 看不 不懂 出错 能不 不能 还差 好了 更好 再快
 快一 说得 得对 拆成 成两 两个 三个 诉我 别改 先别 照旧 改吧 来吧 吧继 加油 辛苦 请继 查一 想想 想一 不了 了解 收到
 稍等 等等 快点 慢点 算了 随便 重试 再说 再看 比较 还要 不要 只要 也要`
+
+// foreignText contains what people often write to an agent in the languages of functionText,
+// in Japanese and in Korean.
+const foreignText = `
+ja nein doch danke dank bitte weiter mach mache machen gut genau richtig falsch nochmal noch mal alle alles schau zeig
+erkläre fertig jetzt dann stimmt klar okay so geht reicht passt repariere reparieren korrigiere prüfe starte lösche
+füge hinzu ändern ändere fehler datei dateien zeile
+oui non merci beaucoup accord bien bon parfait continue continuez vas y va encore tout tous toute toutes plaît svp corrige
+corriger montre explique lance relance refais faux suivant erreur fichier
+sí no gracias sigue continúa favor bien bueno vale perfecto así otra vez ahora todo todos todas arregla corrige muestra
+explica ejecuta mal siguiente error archivo pruebas prueba hazlo haz
+sì grazie prego bene va perfetto continua avanti tutto tutti tutta tutte correggi mostra spiega esegui riprova ancora ora
+sbagliato prossimo errore certo
+sim obrigado obrigada certo bom tudo todos todas corrige corrija mostra explica executa continuar continue pode por favor
+agora errado próximo erro está testes novamente
+да нет спасибо хорошо ладно продолжай продолжайте дальше давай ещё раз все всё всех правильно неправильно верно исправь
+исправьте покажи объясни запусти проверь сделай тест тесты теперь можно пожалуйста так ошибка файл
+tak nie dziękuję dzięki dobrze dobra kontynuuj dalej jeszcze raz wszystko wszystkie wszystkich popraw pokaż wyjaśnij
+uruchom teraz proszę źle następny błąd plik testy
+nee ja bedankt dank je prima goed ga door verder nog keer opnieuw alle alles maak toon leg uit fout volgende klopt nu
+alsjeblieft graag doe
+テスト 実行 変更 修正 確認 追加 削除 結果 保存 方法 問題 一度 全部 コード ファイル エラー レビュー 続行 開始 終了 完了 説明
+作成 更新 表示 検索 次回 最初 最後 今回 必要 可能 了解 大丈夫
+모든 모두 전부 테스트 고쳐 주세요 감사합니다 고마워 계속 다시 실행 아니요 아니 해줘 해주 하세요 합니다 입니다 습니다
+수정 확인 추가 삭제 결과 저장 방법 문제 코드 파일 에러 오류 좋아 좋아요 알겠 알았어 다음 설명 어디 언제 무엇 누구 있어 있어요`
 
 // routineRunes contains Chinese characters with a grammatical function. A pair
 // with one of them is seldom a word of the topic.
