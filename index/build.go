@@ -82,12 +82,13 @@ type fileWriter struct {
 	*builder
 	known   map[string]struct{} // distinct terms of the variant, nil for a short text or if blocks are reused
 	file    *file
-	before  *file    // record whose blocks may be reused, nil for none
-	blocks  []*block // in order; the first one starts the file
-	variant *variant // last variant
-	open    *block   // last block
-	timed   bool     // the last entry has words of time
-	decides bool     // the last entry has some of decisionVerbs
+	before  *file      // record whose blocks may be reused, nil for none
+	blocks  []*block   // in order; the first one starts the file
+	variant *variant   // last variant
+	fields  fieldNames // of its partition
+	open    *block     // last block
+	timed   bool       // the last entry has words of time
+	decides bool       // the last entry has some of decisionVerbs
 }
 
 // writeDocument writes a variant: the whole file or its excerpt.
@@ -100,7 +101,7 @@ func (w *fileWriter) writeDocument(doc *memory.Document) {
 	if !doc.Written.IsZero() {
 		v.written = doc.Written.UnixNano()
 	}
-	w.variant = v
+	w.variant, w.fields = v, fieldsOf(v.partition)
 	w.file.variants = append(w.file.variants, v)
 	last, _ := slotOf(len(doc.Entries) - 1)
 	v.blocks, v.parts = make([]uint32, last+1), make([]part, last+1)
@@ -160,7 +161,7 @@ func (w *fileWriter) reuseBlock(doc *memory.Document, n int, before *variant) {
 func (w *fileWriter) writeBlock(doc *memory.Document, n int) {
 	v := w.variant
 	v.blocks[n] = noBlock
-	w.open = &block{variant: len(w.file.variants) - 1, nth: n, prefix: prefixOf(v.partition)}
+	w.open = &block{variant: len(w.file.variants) - 1, nth: n}
 	w.blocks = append(w.blocks, w.open)
 	before := v.length
 	if n == 0 {
@@ -173,7 +174,7 @@ func (w *fileWriter) writeBlock(doc *memory.Document, n int) {
 	if w.known == nil {
 		v.terms += len(w.terms)
 	}
-	w.open.setTerms(w.terms)
+	w.open.setTerms(&w.fields, w.terms)
 	if len(w.terms) > 1<<13 { // the block of a large entry
 		w.builder.terms, w.numbers = nil, make(map[string]int32)
 		return
@@ -394,12 +395,12 @@ func (w *fileWriter) markTerm(s termKind, term string, slot int) {
 // slotsOf returns the slots of a term in the open block, or nil if the variant has
 // no room for the term.
 func (w *fileWriter) slotsOf(s termKind, term string) *slots {
-	w.key = append(append(append(w.key[:0], w.open.prefix...), byte(s)), term...)
+	w.key = append(append(w.key[:0], byte(s)), term...)
 	n, ok := w.numbers[string(w.key)]
 	if ok {
 		return &w.terms[n].slots
 	}
-	if w.known != nil && !w.admit(string(w.key[len(w.open.prefix):])) {
+	if term == "" || w.known != nil && !w.admit(string(w.key)) {
 		return nil
 	}
 	if w.keys.Cap()-w.keys.Len() < len(w.key) {
@@ -408,9 +409,9 @@ func (w *fileWriter) slotsOf(s termKind, term string) *slots {
 	}
 	start := w.keys.Len()
 	w.keys.Write(w.key)
-	key := w.keys.String()[start:]
-	w.numbers[key] = int32(len(w.terms))
-	w.builder.terms = append(w.terms, blockTerm{key: key})
+	text := w.keys.String()[start:]
+	w.numbers[text] = int32(len(w.terms))
+	w.builder.terms = append(w.terms, blockTerm{key: key{s, text[1:]}})
 	return &w.terms[len(w.terms)-1].slots
 }
 

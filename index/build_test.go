@@ -31,7 +31,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	has := func(blocks []*block, variant int, word string) bool {
 		for _, b := range blocks {
-			if b.variant == variant && b.terms[b.prefix+termKey(kindWord, word)] != nil {
+			if b.variant == variant && len(b.fields) > 0 && b.fields[0].terms[word] != nil {
 				return true
 			}
 		}
@@ -40,8 +40,10 @@ func TestTooManyTerms(t *testing.T) {
 	f, blocks := build(private + public)
 	terms := map[string]bool{}
 	for _, b := range blocks {
-		for key := range b.terms {
-			terms[key] = true // with the partition
+		for _, f := range b.fields {
+			for term := range f.terms {
+				terms[f.name+term] = true
+			}
 		}
 	}
 	if len(terms) > maxFileTerms+100 || len(terms) < maxFileTerms*9/10 || !f.Truncated {
@@ -53,7 +55,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	_, again := build(private + public)
 	for i, b := range blocks {
-		if !reflect.DeepEqual(b.terms, again[i].terms) {
+		if !reflect.DeepEqual(b.fields, again[i].fields) {
 			t.Errorf("block %d differs the second time", i)
 		}
 	}
@@ -97,7 +99,7 @@ func TestReusedBlocks(t *testing.T) {
 		}
 		for _, b := range all {
 			got := built[f.variants[b.variant].blocks[b.nth]]
-			if got == nil || got.prefix != b.prefix || !reflect.DeepEqual(got.terms, b.terms) {
+			if got == nil || !reflect.DeepEqual(got.fields, b.fields) {
 				t.Fatalf("round %d: block %d of variant %d differs", round, b.nth, b.variant)
 			}
 		}

@@ -121,18 +121,16 @@ func findTerm(t *testing.T, x *Index, part string) string {
 	l, err := openPostings(x.store)
 	must(t, err)
 	defer l.close()
+	found := ""
 	for _, seg := range l.segments {
-		it := seg.terms.AutomatonIterator(nil, nil, nil)
-		for {
-			entry, err := it.Next()
-			must(t, err)
-			if entry == nil {
-				break
-			}
-			if strings.Contains(strings.ToLower(entry.Term), part) {
-				return entry.Term
-			}
+		for _, field := range seg.segment.Fields() {
+			must(t, seg.eachTerm(t.Context(), field, "", func(term string) error {
+				if strings.Contains(strings.ToLower(term), part) {
+					found = term
+				}
+				return nil
+			}))
 		}
 	}
-	return ""
+	return found
 }

@@ -44,10 +44,10 @@ func (s entrySet) and(t entrySet) entrySet {
 
 // entriesWith returns the entries that have any of the terms with the keys, in at least
 // a level.
-func (s *search) entriesWith(least level, keys ...string) entrySet {
+func (s *search) entriesWith(least level, keys ...key) entrySet {
 	set := make(entrySet, s.table.blocks.length)
-	for _, key := range keys {
-		s.eachBlock(key, func(block uint32, _ ref, v slots) {
+	for _, k := range keys {
+		s.eachBlock(k, func(block uint32, _ ref, v slots) {
 			for v != 0 {
 				slot, l := v.next()
 				v = v.without(slot)
@@ -62,8 +62,8 @@ func (s *search) entriesWith(least level, keys ...string) entrySet {
 
 // conditions returns the conditions of the filter on postings: keys of terms, of
 // which an entry must have at least one.
-func (f *Filter) conditions() (all [][]string) {
-	var tags, types, sections []string
+func (f *Filter) conditions() (all [][]key) {
+	var tags, types, sections []key
 	for _, tag := range cleanTags(f.Tags) {
 		tags = append(tags, termKey(kindParent, tag))
 	}
@@ -73,13 +73,13 @@ func (f *Filter) conditions() (all [][]string) {
 	for _, name := range f.Sections {
 		sections = append(sections, termKey(kindSection, normalizePhrase(name)))
 	}
-	all = [][]string{types, sections}
+	all = [][]key{types, sections}
 	if f.AnyTag {
 		all = append(all, tags)
 	} else {
 		all = slices.AppendSeq(all, slices.Chunk(tags, 1))
 	}
-	return slices.DeleteFunc(all, func(keys []string) bool { return len(keys) == 0 })
+	return slices.DeleteFunc(all, func(keys []key) bool { return len(keys) == 0 })
 }
 
 func (s *search) prepareFilter(excluded []qterm) {

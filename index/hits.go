@@ -170,7 +170,7 @@ func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, e
 // of its keys, see [memory.Document.NameKeys]. They are ordered by path. The errors
 // are those of [Index.Search].
 func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys []string) ([]Ref, error) {
-	terms := []string{termKey(kindLink, path)}
+	terms := []key{termKey(kindLink, path)}
 	for _, key := range keys {
 		terms = append(terms, termKey(kindMention, key))
 	}
@@ -179,7 +179,7 @@ func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys
 
 // findRefs returns the readable entries that have one of the terms, given as keys
 // without a partition.
-func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string) (refs []Ref, err error) {
+func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...key) (refs []Ref, err error) {
 	err = x.browse(ctx, view, func(s *search) {
 		var found []entryKey
 		for _, term := range terms {

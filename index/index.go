@@ -156,6 +156,9 @@ func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block)
 		next.addFile(f)
 		for _, b := range blocks[i] {
 			b.number = f.variants[b.variant].blocks[b.nth]
+			if !f.secret {
+				b.path = f.Path
+			}
 		}
 		if !f.secret {
 			blocks[i][0].record = f.marshal()

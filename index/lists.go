@@ -23,11 +23,18 @@ type postingReader struct {
 
 // A segmentPostings is one segment. It keeps the buffers of one list for the next.
 type segmentPostings struct {
-	terms   zapapi.TermDictionary
+	segment zapapi.Segment
+	fields  map[string]*fieldPostings // those read so far
 	deleted *roaring.Bitmap
 	numbers []uint32 // of the blocks, by document number
-	list    zapapi.PostingsList
 	iter    zapapi.PostingsIterator
+}
+
+// A fieldPostings is one field of a segment. Its list is reused for this field only, because
+// zap fails in a field without terms that reuses the list of another one.
+type fieldPostings struct {
+	terms zapapi.TermDictionary
+	list  zapapi.PostingsList
 }
 
 // open opens the posting lists of the snapshot.
@@ -37,11 +44,7 @@ func (l *postingReader) open(n *numbering) error {
 		if err != nil {
 			return err
 		}
-		terms, err := s.Segment().Dictionary(fieldTerms)
-		if err != nil {
-			return err
-		}
-		l.segments = append(l.segments, segmentPostings{terms: terms, deleted: s.Deleted(), numbers: numbers})
+		l.segments = append(l.segments, postingsIn(s.Segment(), s.Deleted(), numbers))
 	}
 	return nil
 }
@@ -56,8 +59,30 @@ func postingsOf(docs []bleve.Document) (*postingReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms, err := seg.Dictionary(fieldTerms)
-	return &postingReader{segments: []segmentPostings{{terms: terms, numbers: numbers}}}, err
+	return &postingReader{segments: []segmentPostings{postingsIn(seg, nil, numbers)}}, nil
+}
+
+func postingsIn(s zapapi.Segment, deleted *roaring.Bitmap, numbers []uint32) segmentPostings {
+	return segmentPostings{segment: s, deleted: deleted, numbers: numbers, fields: make(map[string]*fieldPostings)}
+}
+
+func (s *segmentPostings) openField(name string) (*fieldPostings, error) {
+	if f := s.fields[name]; f != nil {
+		return f, nil
+	}
+	terms, err := s.segment.Dictionary(name)
+	f := &fieldPostings{terms: terms}
+	s.fields[name] = f
+	return f, err
+}
+
+// listOf returns the posting list of a term.
+func (s *segmentPostings) listOf(field, term string) (zapapi.PostingsList, error) {
+	f, err := s.openField(field)
+	if err == nil {
+		f.list, err = f.terms.PostingsList([]byte(term), s.deleted, f.list)
+	}
+	return f.list, err
 }
 
 func (l *postingReader) close() error {
@@ -112,18 +137,17 @@ func blockNumbers(s zapapi.Segment) ([]uint32, error) {
 	return numbers, nil
 }
 
-func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(number uint32, s slots)) error {
+func (l *postingReader) eachPosting(ctx context.Context, field, term string, fn func(number uint32, s slots)) error {
 	for i := range l.segments {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		s := &l.segments[i]
-		var err error
-		s.list, err = s.terms.PostingsList(key, s.deleted, s.list)
+		list, err := s.listOf(field, term)
 		if err != nil {
 			return err
 		}
-		s.iter = s.list.Iterator(true, false, false, s.iter)
+		s.iter = list.Iterator(true, false, false, s.iter)
 		for {
 			p, err := s.iter.Next()
 			if err != nil {
@@ -138,35 +162,33 @@ func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(num
 	return nil
 }
 
-// count returns the number of blocks that contain the term with a key.
-func (l *postingReader) count(key []byte) (n int, err error) {
+// count returns the number of blocks that contain a term.
+func (l *postingReader) count(field, term string) (n int, err error) {
 	for i := range l.segments {
-		s := &l.segments[i]
-		s.list, err = s.terms.PostingsList(key, s.deleted, s.list)
+		list, err := l.segments[i].listOf(field, term)
 		if err != nil {
 			return 0, err
 		}
-		n += int(s.list.Count())
+		n += int(list.Count())
 	}
 	return n, nil
 }
 
-// addTerms adds to found the terms that begin with prefix and whose keys begin
-// with key, if counts returns true for a block that contains the term.
-func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts func(number uint32) bool,
+// addTerms adds to found the terms of a field that begin with prefix, if counts returns true
+// for a block that contains the term.
+func (l *postingReader) addTerms(ctx context.Context, field, prefix string, counts func(number uint32) bool,
 	found map[string]bool) error {
 	for i := range l.segments {
 		s := &l.segments[i]
-		err := s.eachKey(ctx, key+prefix, func(name string) (err error) {
-			term := name[len(key):]
+		err := s.eachTerm(ctx, field, prefix, func(term string) error {
 			if found[term] {
 				return nil
 			}
-			s.list, err = s.terms.PostingsList([]byte(name), s.deleted, s.list)
+			list, err := s.listOf(field, term)
 			if err != nil {
 				return err
 			}
-			s.iter = s.list.Iterator(false, false, false, s.iter)
+			s.iter = list.Iterator(false, false, false, s.iter)
 			for !found[term] {
 				p, err := s.iter.Next()
 				if err != nil || p == nil {
@@ -185,10 +207,15 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 	return nil
 }
 
-// eachKey calls fn for each key that begins with prefix, until fn returns an error.
-func (s *segmentPostings) eachKey(ctx context.Context, prefix string, fn func(key string) error) error {
+// eachTerm calls fn for each term of a field that begins with prefix, until fn returns an
+// error.
+func (s *segmentPostings) eachTerm(ctx context.Context, field, prefix string, fn func(term string) error) error {
+	f, err := s.openField(field)
+	if err != nil {
+		return err
+	}
 	from := []byte(prefix)
-	for it := s.terms.AutomatonIterator(nil, from, prefixEnd(from)); ; {
+	for it := f.terms.AutomatonIterator(nil, from, prefixEnd(from)); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -1,10 +1,14 @@
 package index
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"math/bits"
 
 	bleve "github.com/blevesearch/bleve_index_api"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // The mapping to bleve documents.
@@ -137,45 +141,67 @@ func slotsOf(frequency uint64) slots {
 	return slots(frequency>>2) & (1<<(3*slotsPerBlock) - 1)
 }
 
-// A termKind is the kind of a term. In the key of a term it follows the
-// partition. A query of one partition therefore never reads the posting lists of
-// another one and cannot reveal how frequent a word is there.
+// A termKind is the kind of a term.
 type termKind byte
 
 const (
-	kindWord    termKind = 'w' // token of the text
-	kindTag     termKind = 't'
-	kindParent  termKind = 'p' // folded tag, and those above: a, a/b, a/b/c of #a/b/c
-	kindType    termKind = 'y'
-	kindSection termKind = 's' // heading of the section path, squashed
-	kindLink    termKind = 'l' // path below the root that the entry links to
-	kindMention termKind = 'm' // key of the name of a link, see memory.NameKey
-	kindName    termKind = 'n' // key of a name of the file, in the head
-	kindID      termKind = 'i' // explicit id, not derived
+	kindWord termKind = iota // token of the text
+	kindTag
+	kindParent // folded tag, and those above: a, a/b, a/b/c of #a/b/c
+	kindType
+	kindSection // heading of the section path, squashed
+	kindLink    // path below the root that the entry links to
+	kindMention // key of the name of a link, see memory.NameKey
+	kindName    // key of a name of the file, in the head
+	kindID      // explicit id, not derived
 )
 
-// fieldTerms is the indexed field; fieldRecord is the stored field.
+var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "id"}
+
+// The stored fields. This package reads the record only; the path is for other programs.
 const (
-	fieldTerms  = "t"
-	fieldRecord = "r"
+	fieldPath   = "path"
+	fieldRecord = "record"
 )
 
-// termKey returns the key of a term, without the prefix of a partition.
-func termKey(s termKind, term string) string { return string(s) + term }
+// A fieldNames contains the names of the fields of the terms of a partition, by kind. A query
+// of one partition therefore never reads the posting lists of another one and cannot reveal
+// how frequent a word is there.
+type fieldNames [len(kindNames)]string
+
+// fieldsOf returns the fields of a partition. The owner is hashed because it can contain a
+// credential.
+func fieldsOf(p memory.Partition) (names fieldNames) {
+	reader := [...]string{"private", "public", "excerpt"}[p.Kind()-'0']
+	owner := sha256.Sum256([]byte(p.Owner))
+	end := "." + reader + "." + hex.EncodeToString(owner[:16])
+	for kind, name := range kindNames {
+		names[kind] = name + end
+	}
+	return names
+}
+
+// A key identifies a term in each partition.
+type key struct {
+	kind termKind
+	term string
+}
+
+func termKey(kind termKind, term string) key { return key{kind, term} }
 
 // A block is up to 20 consecutive slots of a variant. It implements bleve's Document.
 type block struct {
-	variant int                    // index of the variant in its file
-	nth     int                    // index of the block in its variant
-	number  uint32                 // number in the table
-	prefix  string                 // prefix of the partition
-	record  []byte                 // record of the file, only in its first block
-	terms   bleve.TokenFrequencies // by key
+	variant int     // index of the variant in its file
+	nth     int     // index of the block in its variant
+	number  uint32  // number in the table
+	path    string  // of the file, or "" if it is secret
+	record  []byte  // record of the file, only in its first block
+	fields  []field // of its terms
 	id      bleve.TokenFrequencies
 }
 
 type blockTerm struct {
-	key string // with the partition
+	key
 	slots
 }
 
@@ -187,21 +213,31 @@ var singleSlots = func() (all [7 * slotsPerBlock]bleve.TokenFreq) {
 	return all
 }()
 
-// setTerms sets the terms in the form that bleve needs.
-func (b *block) setTerms(terms []blockTerm) {
-	b.terms = make(bleve.TokenFrequencies, len(terms))
+// setTerms sets the terms, in the form that bleve needs.
+func (b *block) setTerms(names *fieldNames, terms []blockTerm) {
+	var sizes [len(kindNames)]int
+	for _, t := range terms {
+		sizes[t.kind]++
+	}
+	var byKind [len(kindNames)]bleve.TokenFrequencies
+	for kind, n := range sizes {
+		if n > 0 {
+			byKind[kind] = make(bleve.TokenFrequencies, n)
+			b.fields = append(b.fields, field{names[kind], bleve.IndexField, nil, byKind[kind]})
+		}
+	}
 	var rest []bleve.TokenFreq // memory of other values
 	for i, t := range terms {
 		f := t.frequency()
 		if f&1 != 0 {
-			b.terms[t.key] = &singleSlots[f>>1]
+			byKind[t.kind][t.term] = &singleSlots[f>>1]
 			continue
 		}
 		if len(rest) == 0 {
 			rest = make([]bleve.TokenFreq, min(16, len(terms)-i))
 		}
 		rest[0].SetFrequency(int(f))
-		b.terms[t.key] = &rest[0]
+		byKind[t.kind][t.term] = &rest[0]
 		rest = rest[1:]
 	}
 }
@@ -221,9 +257,8 @@ func blockNumber(id []byte) (number uint32, ok bool) {
 }
 
 func (b *block) ID() string                                 { return blockID(b.number) }
-func (b *block) Size() int                                  { return 64*len(b.terms) + len(b.record) }
 func (b *block) NumPlainTextBytes() uint64                  { return 0 }
-func (b *block) StoredFieldsBytes() uint64                  { return uint64(len(b.record)) }
+func (b *block) StoredFieldsBytes() uint64                  { return uint64(len(b.path) + len(b.record)) }
 func (b *block) Indexed() bool                              { return true }
 func (b *block) HasComposite() bool                         { return false }
 func (b *block) VisitComposite(bleve.CompositeFieldVisitor) {}
@@ -231,11 +266,25 @@ func (b *block) AddIDField() {
 	b.id = bleve.TokenFrequencies{b.ID(): &singleSlots[0]}
 }
 
+// Size returns an estimate of the bytes of memory.
+func (b *block) Size() int {
+	n := len(b.record)
+	for _, f := range b.fields {
+		n += 64 * len(f.terms)
+	}
+	return n
+}
+
 func (b *block) VisitFields(visit bleve.FieldVisitor) {
 	if b.id != nil {
 		visit(field{"_id", bleve.IndexField | bleve.StoreField, []byte(b.ID()), b.id})
 	}
-	visit(field{fieldTerms, bleve.IndexField, nil, b.terms})
+	for _, f := range b.fields {
+		visit(f)
+	}
+	if b.path != "" {
+		visit(field{fieldPath, bleve.StoreField, []byte(b.path), nil})
+	}
 	if b.record != nil {
 		visit(field{fieldRecord, bleve.StoreField, b.record, nil})
 	}

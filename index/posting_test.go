@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 func TestSlots(t *testing.T) {
@@ -83,9 +85,10 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		want[r.Uint32N(purgeBlock)] = slots(r.Uint64())&all | 1
 	}
 	var blocks []*block
+	fields := fieldsOf(memory.Partition{Owner: "p"})
 	for n, v := range want {
-		b := &block{number: n, prefix: "p"}
-		b.setTerms([]blockTerm{{"pwx", v}})
+		b := &block{number: n}
+		b.setTerms(&fields, []blockTerm{{termKey(kindWord, "x"), v}})
 		blocks = append(blocks, b)
 		if len(blocks) == 100 {
 			must(t, s.addDurably(blocks, nil))
@@ -99,7 +102,7 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		must(t, err)
 		defer l.close()
 		got := make(map[uint32]slots)
-		err = l.eachPosting(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
+		err = l.eachPosting(t.Context(), fields[kindWord], "x", func(n uint32, v slots) { got[n] = v })
 		must(t, err)
 		if len(got) != len(want) {
 			t.Fatalf("%s: %d postings, want %d", when, len(got), len(want))

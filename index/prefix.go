@@ -72,7 +72,7 @@ func (s *search) expandPrefix(i, df int) {
 func (s *search) countBlocks(terms []string) (sum int) {
 	for _, term := range terms {
 		for _, p := range s.readable.partitions {
-			n, err := s.postings.count([]byte(p.prefix + termKey(kindWord, term)))
+			n, err := s.postings.count(p.fields[kindWord], term)
 			s.err = cmp.Or(s.err, s.damaged(err))
 			sum += n
 		}

@@ -10,9 +10,8 @@ import (
 // filesNamed returns the readable files that links find by a key, see
 // [memory.NameKey], ordered by path, or none.
 func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
-	key = termKey(kindName, key)
 	err = x.browse(ctx, view, func(s *search) {
-		s.eachBlock(key, func(_ uint32, r ref, _ slots) {
+		s.eachBlock(termKey(kindName, key), func(_ uint32, r ref, _ slots) {
 			paths = append(paths, s.table.variantAt(r.variant).file.Path)
 		})
 		slices.Sort(paths)

@@ -180,12 +180,12 @@ func (s *search) close() {
 
 // eachBlock calls fn for every block in the readable partitions that contains the
 // term with a key.
-func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
+func (s *search) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
 	for _, p := range s.readable.partitions {
 		if s.err != nil {
 			return
 		}
-		s.err = s.damaged(s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {
+		s.err = s.damaged(s.postings.eachPosting(s.ctx, p.fields[k.kind], k.term, func(number uint32, v slots) {
 			if r := s.table.refOf(number); r.variant != noVariant {
 				fn(number, r, v)
 			}
@@ -195,8 +195,8 @@ func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
 
 // eachEntry calls fn for every entry in the readable partitions that has the term
 // with a key.
-func (s *search) eachEntry(key string, fn func(entryKey)) {
-	s.eachBlock(key, func(_ uint32, r ref, v slots) {
+func (s *search) eachEntry(k key, fn func(entryKey)) {
+	s.eachBlock(k, func(_ uint32, r ref, v slots) {
 		for v != 0 {
 			slot, _ := v.next()
 			v = v.without(slot)

@@ -7,35 +7,56 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
-// TestOpenWithBleve opens the index of the product with the API of bleve and finds a
-// document in it.
+// TestOpenWithBleve opens the index of the product with the API of bleve, reads its words and
+// finds the blocks of a word, with the paths of their files.
 func TestOpenWithBleve(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "- red medlar\n", "b.md": "- green\n"}}
+	s := &mapSource{text: map[string]string{
+		"a.md": "- red medlar\n", "b.md": "- green\n", "long.md": strings.Repeat("- green\n", 50) + "- a medlar\n",
+		"ghp_k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1.md": "- medlar\n",
+	}}
 	x := s.complete(t)
-	path, key := x.store.dir, ""
-	for _, p := range x.snapshot().partitions {
-		key = p.prefix + termKey(kindWord, "medlar")
-	}
+	fields := fieldsOf(memory.Partition{Owner: "owner"})
+	path := x.store.dir
 	must(t, x.Close())
 	b, err := bleve.Open(path)
 	must(t, err)
 	defer b.Close()
-	if n, err := b.DocCount(); err != nil || n != 2 {
-		t.Errorf("%d documents, %v", n, err)
+	query := bleve.NewTermQuery("medlar")
+	query.SetField(fields[kindWord])
+	search := bleve.NewSearchRequest(query)
+	search.Fields = []string{fieldPath}
+	res, err := b.Search(search)
+	must(t, err)
+	var found []string
+	for _, hit := range res.Hits {
+		found = append(found, fmt.Sprint(hit.Fields[fieldPath]))
 	}
-	query := bleve.NewTermQuery(key)
-	query.SetField(fieldTerms)
-	res, err := b.Search(bleve.NewSearchRequest(query))
-	if err != nil || res.Total != 1 {
-		t.Errorf("%v, %v", res, err)
+	slices.Sort(found)
+	if diff := cmp.Diff([]string{"<nil>", "a.md", "long.md"}, found); diff != "" {
+		t.Errorf("the files of a word (-want +got):\n%s", diff)
+	}
+	dictionary, err := b.FieldDict(fields[kindWord])
+	must(t, err)
+	defer dictionary.Close()
+	words := map[string]uint64{}
+	for entry, err := dictionary.Next(); entry != nil; entry, err = dictionary.Next() {
+		must(t, err)
+		words[entry.Term] = entry.Count
+	}
+	if words["medlar"] != 3 || words["green"] != 4 || words["red"] != 1 {
+		t.Errorf("words %v", words)
 	}
 }
 

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
@@ -83,7 +82,7 @@ func leafOf(p *variant, n int) (l leaf) {
 // once it is in a table.
 type partitionStats struct {
 	memory.Partition
-	prefix  string // of its terms
+	fields  fieldNames
 	files   int
 	entries int
 	texts   int   // different embedded texts
@@ -119,14 +118,6 @@ func (t *table) refOf(block uint32) ref {
 		return ref{variant: noVariant}
 	}
 	return *t.blocks.at(block)
-}
-
-// prefixOf returns the prefix of every term of a partition. All have the same length, so
-// none is the beginning of another. The owner is hashed because it can contain a
-// credential.
-func prefixOf(p memory.Partition) string {
-	hash := sha256.Sum256([]byte(p.Owner))
-	return string(append(hash[:16], p.Kind()))
 }
 
 // assignBlocks gives the new blocks of a file numbers that no block in the table has.
@@ -207,7 +198,7 @@ func (f *file) reuses(v, i int, n uint32) bool {
 
 func (t *table) countFile(f *file, sign int) {
 	for _, p := range f.variants {
-		s := partitionStats{Partition: p.partition, prefix: prefixOf(p.partition)}
+		s := partitionStats{Partition: p.partition, fields: fieldsOf(p.partition)}
 		if old := t.partitions[p.partition]; old != nil {
 			s = *old
 		}

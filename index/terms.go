@@ -95,9 +95,8 @@ func (s *search) inOrder(c, d entryKey) int {
 func (s *search) termsWithPrefix(sort termKind, prefix string) []string {
 	found := map[string]bool{}
 	for _, p := range s.readable.partitions {
-		key := p.prefix + termKey(sort, "")
 		if s.err == nil {
-			s.err = s.damaged(s.postings.addTerms(s.ctx, key, prefix, s.visible, found))
+			s.err = s.damaged(s.postings.addTerms(s.ctx, p.fields[sort], prefix, s.visible, found))
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
