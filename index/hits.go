@@ -110,6 +110,9 @@ func (s *search) loadFiles(all []candidate) {
 			files = append(files, f)
 		}
 	}
+	if len(files) == 0 {
+		return
+	}
 	docs := make([]*memory.Document, len(files))
 	var g errgroup.Group
 	g.SetLimit(loaders)

@@ -9,8 +9,13 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// maxPhraseFiles bounds the number of files that are read to find phrases.
-const maxPhraseFiles = 5000
+const (
+	// maxPhraseFiles bounds the number of files that are read to find phrases.
+	maxPhraseFiles = 5000
+	// enoughFiles is the number of files after which no more are read if there are enough
+	// hits for the page.
+	enoughFiles = 300
+)
 
 // A phraseMatches contains the phrases of a query in its candidates.
 type phraseMatches struct {
@@ -57,20 +62,18 @@ func (s *search) applyPhrases(not []string) {
 	var found []candidate
 	s.eachMatch(chooseAll, func(c candidate) {
 		if isPossible(c) {
+			c.score, _ = s.exactScore(c)
 			found = append(found, c)
 		}
 	})
-	slices.SortFunc(found, func(c, d candidate) int {
-		c.score, _ = s.exactScore(c)
-		d.score, _ = s.exactScore(d)
-		return s.compare(c, d)
-	})
+	slices.SortFunc(found, s.compare)
 	var passing entrySet
 	if s.query.Exact && len(want) > 0 || len(not) > 0 {
 		passing = make(entrySet, s.table.blocks.length)
 	}
 	s.phrases.counts, s.phrases.most = make(map[entryKey]uint8), make(map[uint32]uint8)
-	read := make(map[*file]bool)
+	read, texts := make(map[*file]bool), make(map[uint64]bool)
+	enough := 2*(s.query.Offset+s.query.Limit) + 20 // some are not shown, such as those of a file that is one hit
 	for _, c := range found {
 		s.err = cmp.Or(s.err, s.ctx.Err())
 		if s.err != nil {
@@ -80,6 +83,11 @@ func (s *search) applyPhrases(not []string) {
 		if !read[f] && len(read) == maxPhraseFiles {
 			s.phrases.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were "+
 				"searched; add words or a filter", maxPhraseFiles)
+			break
+		}
+		if !read[f] && len(read) >= enoughFiles && len(texts) >= enough {
+			s.phrases.note = fmt.Sprintf("only the best %d files with the words of the phrase were searched; "+
+				"others may contain it, too", enoughFiles)
 			break
 		}
 		read[f] = true
@@ -98,6 +106,11 @@ func (s *search) applyPhrases(not []string) {
 		}
 		if all && n > 0 {
 			s.phrases.complete++
+		}
+		if all && !s.grouped(c) {
+			texts[s.dupHash(c)] = true
+		} else if all {
+			texts[uint64(c.variant)] = true
 		}
 		if passing != nil && (all || !s.query.Exact) {
 			b, slot := slotOf(int(c.entry))
