@@ -174,7 +174,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 # a file for the results of each question, BEFORE that of an earlier commit.
 eval: ## measure the ranking on the judged collections in EVAL
 	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
-	$(GO) test ./index -count=1 -v -run '^TestEval' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)" \
+	$(GO) test ./index ./internal/ops -p 1 -count=1 -v -run '^TestEval' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)" \
 	  $(if $(RESULTS),-results '$(abspath $(RESULTS))') $(if $(BEFORE),-before '$(abspath $(BEFORE))')
 
 # Build the packages of a release for linux and darwin, and their checksums, in

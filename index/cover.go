@@ -43,14 +43,16 @@ const (
 
 // Covered returns the hits of a query that concern it, in their order: none if
 // no hit covers the share min of the query, else those that cover nearly as
-// much. If one entry concerns a query, others with some of its words are likely
+// much, and those whose text contains a word of the query as it is written there. If one
+// entry concerns a query, others with some of its words are likely
 // to as well, and so are those that are close to it in meaning. Closeness alone is
-// not enough: some entry is always the closest.
+// not enough: some entry is always the closest. Neither is a stem alone ("shops" in a
+// message about a shop), an everyday word, or the heading of another hit.
 func Covered(hits []Hit, min float64) []Hit {
 	if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Cover >= min }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min && !h.Close })
+	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min && !h.Close && !h.Shares })
 }
 
 // A coverWeights contains the weights of the terms of the query in the coverage; nil until
@@ -58,6 +60,25 @@ func Covered(hits []Hit, min float64) []Hit {
 type coverWeights struct {
 	weights []float64
 	sum     float64
+	written map[string]bool // words of the query as they are written, without everyday words
+}
+
+// sharesWord reports whether a text contains a word of the query as it is written there,
+// except for everyday words.
+func (s *search) sharesWord(text string) (found bool) {
+	if s.cover.written == nil {
+		s.cover.written = map[string]bool{}
+		query := s.withoutDates()
+		s.analyzer.eachToken(query, func(t token) {
+			if !isRoutine(t.term) {
+				s.cover.written[strings.ToLower(query[t.start:t.end])] = true
+			}
+		})
+	}
+	s.analyzer.eachToken(text, func(t token) {
+		found = found || s.cover.written[strings.ToLower(text[t.start:t.end])]
+	})
+	return found
 }
 
 // computeCover returns the coverage of the query by an entry, which has the given terms.

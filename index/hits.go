@@ -80,7 +80,7 @@ func (s *search) describeHit(c candidate, h *Hit) {
 	}
 	h.Missing, h.Partial = s.compareWords(head+"\n"+e.Text, has)
 	if s.query.Cover {
-		h.Cover, h.Close = s.computeCover(c.entryKey, e, has), s.isClose(c)
+		h.Cover, h.Close, h.Shares = s.computeCover(c.entryKey, e, has), s.isClose(c), s.sharesWord(text)
 	}
 }
 

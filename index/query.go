@@ -77,6 +77,7 @@ type Hit struct {
 	Partial    []string // those of them of which it has a part
 	More       int      // other entries of the file that match, if the file is one hit
 	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
+	Shares     bool     // with Query.Cover: the text contains a word of the query as it is written there
 	Close      bool     // with Query.Cover and Query.Nearest: few readable entries are as similar to the query
 	Why        *Why     // with Query.Explain
 }

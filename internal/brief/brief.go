@@ -34,9 +34,10 @@ type Style struct {
 
 	Today string // day from which old entries are reported as not checked, such as 2026-02-05; empty for none
 
-	MaxItems int // lines, items or entries; NoLimit for none
-	MaxChars int // code points of the block; NoLimit for none
-	MaxFull  int // code points of MEMORY.md, longer ones are cut in the middle; NoLimit for none
+	MaxItems  int // lines, items or entries; NoLimit for none
+	MaxChars  int // code points of the block; NoLimit for none
+	MaxTokens int // estimated tokens of a block of matches; 0 for none
+	MaxFull   int // code points of MEMORY.md, longer ones are cut in the middle; NoLimit for none
 }
 
 // A Block is a text for a prompt. It is empty if there is nothing to show.
@@ -53,8 +54,10 @@ func Chars(text string) int { return utf8.RuneCountInString(text) }
 // characters, and one for every other character. English has a little more than
 // four letters a token, and common models use between a half and one and a half
 // tokens for a Chinese character.
-func Tokens(text string) int {
-	quarters := 0
+func Tokens(text string) int { return (quarterTokens(text) + 3) / 4 }
+
+// quarterTokens returns four times the estimate, before it is rounded.
+func quarterTokens(text string) (quarters int) {
 	for _, r := range text {
 		if r < utf8.RuneSelf {
 			quarters++
@@ -62,5 +65,5 @@ func Tokens(text string) int {
 			quarters += 4
 		}
 	}
-	return (quarters + 3) / 4
+	return quarters
 }

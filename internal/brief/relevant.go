@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -24,6 +25,7 @@ type Match struct {
 
 	Unchecked string // day, if it was not checked for too long, or ""
 	Newer     string // file of the reader's project that the entry names and that was written after its day, or ""
+	SaidLater string // place of a newer match that contains as much of the query, or ""
 
 	// Places of a match that replaces the entry, and of one that the entry replaces.
 	// A replacement comes first.
@@ -47,11 +49,11 @@ const longText = 1000
 // unless the path contains it. A text that
 // is long or does not fit is replaced by its snippet. If the snippet does not
 // fit either, the entry is left out, and so is one whose replacement is left out.
-// MaxItems and MaxChars bound the block.
+// MaxItems, MaxChars and MaxTokens bound the block.
 // Relevant also returns the indices of the matches in the block.
 func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 	var text strings.Builder
-	chars := 0
+	chars, quarters := 0, 0
 	places := map[string]bool{"": true} // of the matches in the block
 	for i, m := range matches {
 		untrusted := m.Entry.Author().Untrusted(s.View)
@@ -60,15 +62,20 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 			head = relevantHeader + "\n"
 		}
 		line := ""
+		if !places[m.SaidLater] {
+			m.SaidLater = ""
+		}
 		if b.Items < s.MaxItems && places[m.ReplacedBy] {
-			line = m.render(s.MaxChars-chars-Chars(head), untrusted)
+			line = m.render(untrusted, func(line string) bool {
+				return Chars(head+line) <= s.MaxChars-chars && quarterTokens(head+line) <= cmp.Or(s.MaxTokens, NoLimit/4)*4-quarters
+			})
 		}
 		if line == "" {
 			b.Omitted.Entries++
 			continue
 		}
 		text.WriteString(head + line)
-		chars += Chars(head) + Chars(line)
+		chars, quarters = chars+Chars(head+line), quarters+quarterTokens(head+line)
 		b.Items++
 		places[m.Place()] = true
 		shown = append(shown, i)
@@ -77,12 +84,12 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 	return b, shown
 }
 
-// render returns a match within room code points, or "" if it does not fit.
-func (m *Match) render(room int, untrusted bool) string {
+// render returns a match in a form that fits, or "" if none does.
+func (m *Match) render(untrusted bool, fits func(line string) bool) string {
 	head, mark := "- "+string(Line(untrusted, m.Place())), ""
 	note := func(format, text string) {
 		if text != "" {
-			head += fmt.Sprintf(format, oneLine(text, untrusted))
+			head += fmt.Sprintf(format, markLine(oneLine(text, untrusted), !untrusted && memory.NamesInbox(text)))
 		}
 	}
 	if !strings.Contains(m.Path, m.Day) {
@@ -90,6 +97,7 @@ func (m *Match) render(room int, untrusted bool) string {
 	}
 	note(" [replaced by %s]", m.ReplacedBy)
 	note(" [replaces %s]", m.Replaces)
+	note(" [a newer line says as much: %s]", m.SaidLater)
 	if m.Unchecked != "" {
 		note(" %s", uncheckedNote(m.Unchecked))
 	}
@@ -106,14 +114,14 @@ func (m *Match) render(room int, untrusted bool) string {
 		lines[i] = escapeLine(line, untrusted)
 	}
 	whole := head + strings.Join(lines, "\n  "+mark) + "\n"
-	if Chars(m.Entry.Text) <= longText && Chars(whole) <= room {
+	if Chars(m.Entry.Text) <= longText && fits(whole) {
 		return whole
 	}
 	if m.Snippet == "" {
 		return ""
 	}
 	part := head + oneLine(strings.Join(textLines(joinWords(m.Snippet)), ""), untrusted) + "\n"
-	if Chars(part) <= room {
+	if fits(part) {
 		return part
 	}
 	return ""

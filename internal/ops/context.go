@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -80,7 +81,9 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	}
 	switch r.Format {
 	case "auto":
-		return style.Start(m.startFiles(c, r)), nil
+		block := style.Start(m.startFiles(c, r))
+		m.shown.restart(c, r.Session, block.Text)
+		return block, nil
 	case "boot":
 		return style.Boot(m.bootFiles(c)), nil
 	case "full":
@@ -134,7 +137,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
 	q := index.Query{
 		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit,
-		Weights: m.rootWeights(), Cover: r.MinCover > 0,
+		Weights: m.rootWeights(), Cover: true,
 		AsOf: m.Now().In(m.Location).Truncate(time.Second), // of the days that the query names
 	}
 	soon, cancel := context.WithTimeout(ctx, promptWait)
@@ -145,10 +148,12 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		return brief.Block{}, err
 	}
 	state.Shared = shared
-	hits := result.Hits
+	isShown := m.shown.filter(c, r)
+	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return isShown(h.Entry.Text) })
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
 	}
+	later := newestFirst(c.View, hits)
 	order := m.orderFor(r.Project)
 	if r.OtherProjects == "hide" {
 		hits = slices.DeleteFunc(hits, func(h index.Hit) bool {
@@ -163,22 +168,65 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	if err != nil {
 		return brief.Block{}, err
 	}
+	for i := range matches {
+		matches[i].SaidLater = later[matches[i].Place()]
+	}
 	if c.FullAccess && c.operator && filepath.IsAbs(r.Dir) { // others, such as models, must not learn times of files
 		m.findNewer(r.Dir, matches)
 	}
 	style.MaxItems = r.Limit
+	style.MaxTokens = r.MaxTokens
 	block, included := style.Relevant(matches)
-	if *r.Count {
-		var ids []string
-		for _, n := range included {
-			if matches[n].Host == "" {
-				ids = append(ids, entryID(matches[n].Path, matches[n].Entry.ID))
-			}
+	var ids, texts []string
+	for _, n := range included {
+		texts = append(texts, matches[n].Entry.Text)
+		if matches[n].Host == "" {
+			ids = append(ids, entryID(matches[n].Path, matches[n].Entry.ID))
 		}
+	}
+	m.shown.record(c, r, texts)
+	if *r.Count {
 		m.recordUse(ids...)
 	}
 	return block, nil
 }
+
+const (
+	statesCover = 0.4 // share of a query that an entry covers which states something about it
+	mostAlike   = 6   // best hits that are compared; each note costs as much as a third of an entry
+)
+
+// newestFirst sorts the entries that state something about the query, and lack at most one
+// more of its words than the best hit, from the newest on among their places: a change
+// ("moved to") repeats fewer words than the fact before it. It returns the place of the
+// newest one for each place of an older one. Untrusted entries, and
+// those without a day, keep their places.
+func newestFirst(v memory.View, hits []index.Hit) map[string]string {
+	var at []int
+	var group []index.Hit
+	for i, h := range hits[:min(len(hits), mostAlike)] {
+		more := slices.DeleteFunc(slices.Clone(h.Missing),
+			func(w string) bool { return slices.Contains(hits[0].Missing, w) })
+		if dayOf(h) != "" && h.Cover >= statesCover && len(more) <= 1 && !h.Entry.Author().Untrusted(v) {
+			at, group = append(at, i), append(group, h)
+		}
+	}
+	slices.SortStableFunc(group, func(a, b index.Hit) int { return strings.Compare(dayOf(b), dayOf(a)) })
+	later := map[string]string{}
+	for n, i := range at {
+		hits[i] = group[n]
+		if dayOf(group[n]) < dayOf(group[0]) {
+			later[placeOfHit(group[n])] = placeOfHit(group[0])
+		}
+	}
+	return later
+}
+
+func placeOfHit(h index.Hit) string { return fmt.Sprintf("%s:%d", h.Doc.Place.Path, h.Entry.Line) }
+
+// dayOf returns the day of an entry or of its file, or "" for a note without one: the file
+// may have changed elsewhere since.
+func dayOf(h index.Hit) string { return cmp.Or(h.Entry.Added, h.Doc.Place.Day) }
 
 // fileNameRE matches a relative path of a file with an extension.
 var fileNameRE = lazyregexp.New(`[\pL\pN_.-]+(?:/[\pL\pN_.-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}\b`)

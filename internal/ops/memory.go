@@ -69,6 +69,7 @@ type Reading struct {
 	Now func() time.Time
 
 	queries Window
+	shown   shownLines
 }
 
 // A Writing is the part of a memory for operations that change text.

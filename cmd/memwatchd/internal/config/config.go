@@ -155,14 +155,14 @@ type Config struct {
 	} `yaml:"share"`
 
 	Hooks struct {
-		Enabled         bool     `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
-		Capture         bool     `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
-		StoreResponses  bool     `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
-		Format          string   `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
-		Roots           []string `yaml:"roots" doc:"Names of folders of memory.roots whose entries are added to prompts, too"`
-		OtherProjects   string   `yaml:"other_projects" default:"rank" enum:"rank,hide" doc:"Entries of other projects than that of the agent's directory: rank, after the others, or hide"`
-		ContextLimit    int      `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
-		ContextMaxChars int      `yaml:"context_max_chars" default:"9000" min:"100" max:"9000" doc:"Maximum number of characters of memory added to a session or a prompt"`
+		Enabled        bool     `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
+		Capture        bool     `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
+		StoreResponses bool     `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
+		Format         string   `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
+		Roots          []string `yaml:"roots" doc:"Names of folders of memory.roots whose entries are added to prompts, too"`
+		OtherProjects  string   `yaml:"other_projects" default:"rank" enum:"rank,hide" doc:"Entries of other projects than that of the agent's directory: rank, after the others, or hide"`
+		ContextLimit   int      `yaml:"context_limit" default:"40" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
+		ContextTokens  int      `yaml:"context_tokens" default:"1000" min:"25" max:"2250" doc:"Maximum number of tokens of memory added to a prompt, estimated"`
 	} `yaml:"hooks"`
 
 	IPC struct {

@@ -197,22 +197,22 @@ func TestAliases(t *testing.T) {
 		environ, warning string
 		want             []any
 	}{
-		{"", "", []any{true, false, 8, 9000}},
+		{"", "", []any{true, false, 40, 1000}},
 		{"MILTON_MEMORY_ENABLED=false MILTON_MEMORY_STORE_RESPONSES=true MILTON_MEMORY_CONTEXT_LIMIT=5 " +
 			"MILTON_MEMORY_CONTEXT_MAX_CHARS=800 MEMWATCHD_HOOKS_CONTEXT_LIMIT=6 MILTON_OTHER=x",
-			"MILTON_MEMORY_CONTEXT_LIMIT (MEMWATCHD_HOOKS_CONTEXT_LIMIT), MILTON_MEMORY_CONTEXT_MAX_CHARS (", []any{false, true, 6, 800}},
-		{"MILTON_MEMORY_CONTEXT_MAX_CHARS=20000", "has no effect: 20000 is more than 9000", []any{true, false, 8, 9000}},
-		{"MILTON_MEMORY_CONTEXT_LIMIT=", `has no effect: "" is not a whole number`, []any{true, false, 8, 9000}},
-		{"MILTON_MEMORY_STORE_RESPONSES=maybe", `"maybe" is not true or false`, []any{true, false, 8, 9000}},
-		{"MILTON_MEMORY_ENABLED=off", "rename them", []any{false, false, 8, 9000}},
-		{"MILTON_MEMORY_STORE_RESPONSES=Yes", "rename them", []any{true, true, 8, 9000}},
+			"MILTON_MEMORY_CONTEXT_LIMIT (MEMWATCHD_HOOKS_CONTEXT_LIMIT), MILTON_MEMORY_CONTEXT_MAX_CHARS (", []any{false, true, 6, 200}},
+		{"MILTON_MEMORY_CONTEXT_MAX_CHARS=20000", "has no effect: 5000 is more than 2250", []any{true, false, 40, 1000}},
+		{"MILTON_MEMORY_CONTEXT_LIMIT=", `has no effect: "" is not a whole number`, []any{true, false, 40, 1000}},
+		{"MILTON_MEMORY_STORE_RESPONSES=maybe", `"maybe" is not true or false`, []any{true, false, 40, 1000}},
+		{"MILTON_MEMORY_ENABLED=off", "rename them", []any{false, false, 40, 1000}},
+		{"MILTON_MEMORY_STORE_RESPONSES=Yes", "rename them", []any{true, true, 40, 1000}},
 	} {
 		c, err := Load(Flags{Dir: "/m"}, strings.Fields(test.environ))
 		if err != nil {
 			t.Errorf("%s: %v", test.environ, err)
 			continue
 		}
-		got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextMaxChars}
+		got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextTokens}
 		if diff := cmp.Diff(test.want, got); diff != "" || !strings.Contains(c.Warning, test.warning) || (c.Warning == "") != (test.warning == "") {
 			t.Errorf("%s: the warning is %q (-want +got):\n%s", test.environ, c.Warning, diff)
 		}

@@ -213,13 +213,16 @@ func SuggestName(name string, names []string) string {
 	return ""
 }
 
+// charsAlias is the variable whose value is in characters, of which a token has four.
+const charsAlias = "MILTON_MEMORY_CONTEXT_MAX_CHARS"
+
 // aliases are environment variables of another memory system that set keys of
 // its hooks. A variable of memwatchd takes precedence.
 var aliases = map[string]string{
-	"MILTON_MEMORY_ENABLED":           "hooks.enabled",
-	"MILTON_MEMORY_STORE_RESPONSES":   "hooks.store_responses",
-	"MILTON_MEMORY_CONTEXT_LIMIT":     "hooks.context_limit",
-	"MILTON_MEMORY_CONTEXT_MAX_CHARS": "hooks.context_max_chars",
+	"MILTON_MEMORY_ENABLED":         "hooks.enabled",
+	"MILTON_MEMORY_STORE_RESPONSES": "hooks.store_responses",
+	"MILTON_MEMORY_CONTEXT_LIMIT":   "hooks.context_limit",
+	charsAlias:                      "hooks.context_tokens",
 }
 
 // readEnv sets the keys from the environment. An invalid value of an alias has no
@@ -245,6 +248,9 @@ func (c *Config) readEnv(environ []string) error {
 		case i < 0:
 			c.ignoreRemoved(key, &yaml.Node{Value: value})
 			continue
+		}
+		if chars, err := strconv.Atoi(value); err == nil && name == charsAlias {
+			value = strconv.Itoa(chars / 4)
 		}
 		err := c.setText(reflect.ValueOf(c).Elem(), Keys[i], value)
 		switch alias := name != names[i]; {

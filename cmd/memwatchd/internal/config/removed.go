@@ -42,16 +42,18 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"embed.dimensions embed.timeout embed.daily_chars embed.query_timeout embed.batch share.spool share.spool_max " +
 	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
 	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain ipc.rate " +
-	"write.max_size visibility.identity todosync.days share.host hooks.transcripts "
+	"write.max_size visibility.identity todosync.days share.host hooks.transcripts " +
+	"hooks.context_max_chars "
 
 // replacedKeys maps some of these keys to their replacements.
 var replacedKeys = map[string]string{
-	"write.max_size":      "set watch.max_file_size",
-	"visibility.identity": "set visibility in the frontmatter of SOUL.md and USER.md",
-	"todosync.days":       "set memory.short_term_days",
-	"share.host":          "set memory.host",
-	"hooks.transcripts":   "run memwatchd import",
-	"ipc.rate":            "set rate of the entries of ipc.listeners",
+	"write.max_size":          "set watch.max_file_size",
+	"visibility.identity":     "set visibility in the frontmatter of SOUL.md and USER.md",
+	"todosync.days":           "set memory.short_term_days",
+	"share.host":              "set memory.host",
+	"hooks.transcripts":       "run memwatchd import",
+	"hooks.context_max_chars": "set hooks.context_tokens; a token has about four characters",
+	"ipc.rate":                "set rate of the entries of ipc.listeners",
 }
 
 // Now returns the current time, for answers and files. Tests replace it before anything

@@ -23,15 +23,12 @@ func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
-	r := api.ContextRequest{Format: h.config.Hooks.Format}
+	r := api.ContextRequest{Format: h.config.Hooks.Format, Session: h.input.Session}
 	switch r.Format {
 	case "auto":
-		r.Session, r.Project, r.MaxChars = h.input.Session, h.project(), &h.config.Hooks.ContextMaxChars
-		r.OtherProjects = h.config.Hooks.OtherProjects
-	case "summary":
-		r.Session = h.input.Session
-	default:
-		r.MaxChars = &h.config.Hooks.ContextMaxChars
+		r.Project, r.OtherProjects = h.project(), h.config.Hooks.OtherProjects
+	case "boot", "full", "items":
+		r.MaxChars = new(brief.DefaultStartChars)
 	}
 	err := h.printContext(ctx, r)
 	if empty, ok := errors.AsType[emptyError](err); ok {
@@ -64,7 +61,8 @@ func printRelevant(ctx context.Context, h *hook) error {
 	return h.printContext(ctx, api.ContextRequest{
 		Format: "relevant", Query: query, MinCover: minCover,
 		Project: h.project(), OtherProjects: h.config.Hooks.OtherProjects, Dir: config.Worktree(h.input.Dir),
-		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Roots: h.config.Hooks.Roots,
+		Limit: h.config.Hooks.ContextLimit, MaxTokens: h.config.Hooks.ContextTokens, Roots: h.config.Hooks.Roots,
+		Session: h.input.Session,
 	})
 }
 
@@ -100,7 +98,7 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	}
 	text = brief.Fit(text, hints, func(text string) bool {
 		_, fits := h.agent.HookOutput(h.command, text)
-		return fits && len(utf16.Encode([]rune(text))) <= h.config.Hooks.ContextMaxChars
+		return fits && len(utf16.Encode([]rune(text))) <= brief.DefaultStartChars
 	})
 	if text == "" {
 		return emptyError(strings.Join(append([]string{"nothing to show"}, hints...), "; "))

@@ -24,6 +24,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -227,7 +228,7 @@ func TestOutputOfAgents(t *testing.T) {
 		if text, ok := form.(string); ok {
 			got = text
 		}
-		n, limit := utf8.RuneCountInString(got), h.config.Hooks.ContextMaxChars
+		n, limit := utf8.RuneCountInString(got), brief.DefaultStartChars
 		if name == "codex" { // tokens: at least one for each Chinese character
 			n, limit = n-strings.Count(got, " ")-2*strings.Count(got, "\n"), 2500
 		}
