@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,17 +184,6 @@ func (w *fileWriter) writeBlock(doc *memory.Document, n int) {
 }
 
 func (w *fileWriter) writeHead(doc *memory.Document) {
-	if !w.file.secret {
-		w.eachToken(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), func(t token) {
-			if len(t.term) == 1 {
-				return // the number or letter of a series of files
-			}
-			if v := w.slotsOf(kindWord, t.term); v != nil {
-				v.set(0, levelPath)
-				w.variant.length++
-			}
-		})
-	}
 	w.countTokens(doc.Front.Summary, 0)
 	w.countTokens(doc.Front.ContactNickname, 0)
 	for _, tag := range doc.Front.Tags {
@@ -206,6 +194,7 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 			w.markTerm(kindName, key, 0)
 		}
 	}
+	w.writeNames(doc)
 }
 
 // maxParent bounds the length of the tags above a nested tag that find its entry. Tags
@@ -336,13 +325,13 @@ func (b *builder) textSum(text []byte) uint64 {
 	return sumOf(sha256.Sum256(in))
 }
 
-// headingsOf returns the headings above an entry. The title and the description in the
-// frontmatter are headings of the first entry.
+// headingsOf returns the headings above an entry. The names and the description of a file
+// are headings of its first entry.
 func headingsOf(doc *memory.Document, e *memory.Entry) []string {
 	if e != &doc.Entries[0] {
 		return e.Sections
 	}
-	return slices.Concat(doc.Front.Names(), e.Sections)
+	return slices.Concat(doc.Front.Names(), e.Sections, []string{fileName(doc)})
 }
 
 // endsWithQuestion reports whether a text ends with a question mark, which marks

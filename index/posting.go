@@ -36,15 +36,11 @@ type level uint8
 // Levels with names. A term above levelSection occurs in the entry itself.
 const (
 	levelSection level = 1 // in the section path, not in the entry
-	levelPath    level = 1 // in the head: in the path only
 	levelOnce    level = 2 // once in the entry, the most frequent level
 	levelMany    level = 5 // four times in the entry, or more
 	levelBoth    level = 6 // in the section path, and once in the entry
 	levelBothTwo level = 7 // in the section path, and several times in the entry
 )
-
-// pathTenths is the term frequency of a word of the path, times ten.
-const pathTenths = 2
 
 // next returns the level of a term that occurs once more in the entry itself.
 func (l level) next() level {
@@ -153,10 +149,11 @@ const (
 	kindLink    // path below the root that the entry links to
 	kindMention // key of the name of a link, see memory.NameKey
 	kindName    // key of a name of the file, in the head
+	kindTitle   // word of a name of the file; see [fileWriter.writeNames]
 	kindID      // explicit id, not derived
 )
 
-var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "id"}
+var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "title", "id"}
 
 // The stored fields. This package reads the record only; the path is for other programs.
 const (

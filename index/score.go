@@ -190,7 +190,11 @@ func (s *search) scoreTerms() {
 		for _, n := range s.touched {
 			a := &s.accs[n]
 			if !a.out {
-				a.score += t.weight * rarityOfFiles * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
+				share := 1.0 // of a type, as for entries
+				if !t.isType {
+					share = files.saturate(float64(a.tf-1)/10, a.length)
+				}
+				a.score += t.weight * rarityOfFiles * a.weight * share
 			}
 			a.tf = 0
 		}
@@ -243,11 +247,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 		slot, lv := v.next()
 		v = v.without(slot)
 		if slot == 0 && f.nth == 0 {
-			if lv == levelPath {
-				a.tf += pathTenths
-			} else {
-				a.tf += uint32(levelTenths[lv])
-			}
+			a.tf += uint32(levelTenths[lv])
 			continue
 		}
 		a.tf += uint32(levelTenths[lv])

@@ -72,6 +72,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.addPeriods()
 	s.scoreTerms()
 	s.applyPhrases(excluded.phrases)
+	s.rankNames()
 	s.rankMeaning(excluded.phrases)
 	s.buildHits(&res)
 	s.countContained(&res)
