@@ -241,6 +241,9 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 	if e.Type == decision || w.decides && decisionRE().MatchString(e.Text) {
 		w.markTerm(kindType, chosen, slot)
 	}
+	for _, day := range dueDays(e) {
+		w.markTerm(kindDue, day, slot)
+	}
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
 			w.markTerm(kindLink, target, slot)
@@ -261,6 +264,16 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 		rec.flags |= flagTimed
 	}
 	w.addEntry(doc, rec)
+}
+
+// dueDays returns the days on which open tasks of an entry are due.
+func dueDays(e *memory.Entry) (days []string) {
+	for _, t := range e.Tasks {
+		if t.State == memory.Open && t.Due != "" {
+			days = append(days, t.Due)
+		}
+	}
+	return days
 }
 
 // addEntry adds the record of the next entry, in which only what depends on its terms is
@@ -301,6 +314,7 @@ func (b *builder) sumOf(entries []memory.Entry) uint64 {
 		add(e.Text, e.Norm, e.Title, e.Type, strconv.FormatBool(e.Given), e.ID)
 		add(e.Sections...)
 		add(e.Tags...)
+		add(dueDays(e)...)
 		add() // then the links
 		for _, l := range e.Links {
 			add(l.Paths...)

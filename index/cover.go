@@ -91,6 +91,8 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 		t := &s.words.terms[i]
 		covered := has[t.term]
 		switch {
+		case t.period != nil && s.dates.asksDue:
+			covered = slices.ContainsFunc(dueDays(e), t.period.isDue)
 		case t.period != nil:
 			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.variant)
 		case t.isType:
@@ -135,7 +137,7 @@ func (s *search) weighTerms() {
 			continue
 		case t.period != nil:
 			w = 1
-			if t.period.last >= s.query.AsOf.UnixNano() { // messages often mention the present day
+			if t.period.last >= s.query.AsOf.UnixNano() && !s.dates.asksDue { // messages often mention the present day
 				w = 0
 			}
 		case t.person, classOf(r[0]) >= classCJK && (len(r) == 1 || // a single character occurs in half of all words

@@ -150,10 +150,11 @@ const (
 	kindMention // key of the name of a link, see memory.NameKey
 	kindName    // key of a name of the file, in the head
 	kindTitle   // word of a name of the file; see [fileWriter.writeNames]
+	kindDue     // day on which an open task is due
 	kindID      // explicit id, not derived
 )
 
-var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "title", "id"}
+var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "title", "due", "id"}
 
 // The stored fields. This package reads the record only; the path is for other programs.
 const (

@@ -124,7 +124,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 39
+const recordVersion = 41
 
 // marshal returns the stored form of the record.
 func (f *file) marshal() []byte {

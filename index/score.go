@@ -155,7 +155,11 @@ func (s *search) scoreTerms() {
 		if t.period != nil {
 			df = s.readPeriod(t.period)
 		} else {
-			df = s.readTerm(t)
+			kind := kindWord
+			if t.isType {
+				kind = kindType
+			}
+			df = s.readTerm(kind, t)
 		}
 		switch {
 		case s.err != nil:
@@ -202,11 +206,7 @@ func (s *search) scoreTerms() {
 }
 
 // readTerm reads the postings of a term. It returns the number of entries with the term.
-func (s *search) readTerm(t qterm) (df int) {
-	kind := kindWord
-	if t.isType {
-		kind = kindType
-	}
+func (s *search) readTerm(kind termKind, t qterm) (df int) {
 	s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
 		if t.person && s.at[r.variant] == 0 {
 			return

@@ -76,6 +76,9 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.rankMeaning(excluded.phrases)
 	s.buildHits(&res)
 	s.countContained(&res)
+	if s.dates.asksDue && res.Note == "" {
+		res.Note = "todo list shows the open tasks and when they are due"
+	}
 	res.Degraded, res.Changed = s.degraded, s.changed
 	return res
 }

@@ -295,6 +295,10 @@ var relatives = map[string]struct {
 	"这个星期": {0, "week"}, "上个星期": {1, "week"}, "本月": {0, "month"}, "这个月": {0, "month"},
 	"上月": {1, "month"}, "上个月": {1, "month"},
 	"今年": {0, "year"}, "去年": {1, "year"}, "前年": {2, "year"},
+	"tomorrow": {-1, "day"}, "next week": {-1, "week"}, "next month": {-1, "month"}, "next year": {-1, "year"},
+	"明天": {-1, "day"}, "后天": {-2, "day"}, "下周": {-1, "week"}, "下个星期": {-1, "week"}, "下月": {-1, "month"},
+	"下个月": {-1, "month"}, "明年": {-1, "year"},
+	"diese woche": {0, "week"}, "nächste woche": {-1, "week"}, "nächsten monat": {-1, "month"},
 }
 
 // agoRE matches a number of units before now.
@@ -341,7 +345,7 @@ func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 // dateParts returns texts of which every date contains one. A short name of a month, which
 // is a part of many words, follows a day.
 var dateParts = sync.OnceValue(func() []string {
-	parts := strings.Fields("day week month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 월 天 周 年 期")
+	parts := strings.Fields("day tomorrow week woche monat month year jan feb mar apr may jun jul aug sep oct nov dec -0 -1 19 20 月 월 天 周 年 期")
 	for name := range months() {
 		switch {
 		case slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }):
