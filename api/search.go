@@ -16,7 +16,7 @@ type SearchRequest struct {
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Typing          bool     `json:"typing" doc:"the query is being typed: its last word stands for the words that begin with it, unless a space follows"`
 	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" with:"mode=auto,relevance,hybrid" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
-	Group           string   `json:"group" flag:"by" default:"entry" preset:"file" enum:"entry,file" doc:"hits: entry (each entry is a hit), or file (the best entry of each file, with the number of other matching entries in it)"`
+	Group           string   `json:"group" flag:"by" default:"entry" preset:"file" enum:"entry,file" doc:"hits: entry (each entry is a hit), or file (the best entry of each file, with the number of other matching entries in it); with mode overlap, each entry is one"`
 	Exclude         string   `json:"exclude" size:"16384" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
@@ -196,7 +196,7 @@ func (a *SearchAnswer) render(t *Text) {
 func (a *SearchAnswer) more(t *Text) string {
 	shown, _ := strconv.Atoi(t.given("offset")) // a missing offset is zero
 	text := fmt.Sprintf("%d of %s", shown+len(a.Hits), Plural(a.Files, "file"))
-	if t.given("group") != "file" {
+	if t.given("group") != "file" || t.given("mode") == "overlap" {
 		for _, h := range a.Hits { // entries with equal text, or of one note, are one hit
 			shown += 1 + len(h.AlsoAt) + h.More
 		}

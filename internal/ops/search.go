@@ -31,7 +31,7 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		Text:    strings.TrimSpace(r.Query), Exact: r.Phrase == "required", KeepTypos: r.Typos == "keep",
 		Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All, Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
 		Typing: r.Typing && strings.TrimRight(r.Query, " ") == r.Query,
-		ByFile: r.Group == "file",
+		ByFile: r.Group == "file" && r.Mode != "overlap", // its unit is the entry
 		Filter: index.Filter{
 			Types: r.Types, Tags: r.Tags, AnyTag: r.AnyTag, Sections: r.Sections, Path: r.Path,
 			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,
