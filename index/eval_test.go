@@ -2,6 +2,7 @@ package index
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +43,7 @@ var (
 	convOnly   = flag.String("tune", "conv-26,conv-30,conv-41,conv-42,chat-1-*,chat-4-*,chat-7-*,chat-beam-*", "the conversations to measure")
 	resultsTo  = flag.String("results", "", "file to write the results of each question to")
 	beforeFrom = flag.String("before", "", "file with results of an earlier commit to compare with")
+	embedURL   = flag.String("embed", "", "endpoint for embeddings, for TestEvalMeaning")
 	baselines  = flag.Bool("baselines", true, "measure BM25 and, with the program sqlite3, FTS5 too")
 )
 
@@ -61,6 +64,56 @@ func TestEval(t *testing.T) {
 				all.measure(kind, []judgedSet{set})
 			}
 		}
+	}
+	all.print()
+}
+
+// TestEvalMeaning prints the quality of the order by words and meaning together, with the
+// vectors of an endpoint.
+func TestEvalMeaning(t *testing.T) {
+	if *embedURL == "" {
+		t.Skip("no endpoint for embeddings: give -embed URL")
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	known := make(map[string][]float32)
+	embed := func(texts ...string) {
+		body, err := json.Marshal(map[string]any{"input": texts})
+		must(t, err)
+		res, err := http.Post(*embedURL, "application/json", bytes.NewReader(body))
+		must(t, err)
+		defer res.Body.Close()
+		var answer struct {
+			Data []struct{ Embedding []float32 }
+		}
+		must(t, json.NewDecoder(res.Body).Decode(&answer))
+		for i, d := range answer.Data {
+			known[texts[i]] = normalize(d.Embedding)
+		}
+	}
+	all := evaluation{t: t, vectors: func(x *testIndex, questions []question) *exactVectors {
+		var texts []string
+		add := func(s string) {
+			if _, ok := known[s]; !ok {
+				known[s] = nil
+				texts = append(texts, s)
+			}
+		}
+		for _, doc := range x.documents() {
+			for text := range Texts(doc) {
+				add(text.Text)
+			}
+		}
+		for _, q := range questions {
+			add(q.Question)
+		}
+		for batch := range slices.Chunk(texts, 32) {
+			embed(batch...)
+		}
+		return newExactVectors(func(s string) []float32 { return known[s] }, x.docs)
+	}}
+	*baselines = false
+	for _, dir := range evalDirs(t) {
+		all.measure(filepath.Base(dir), readSets(t, dir))
 	}
 	all.print()
 }
@@ -290,6 +343,7 @@ func (q *question) judge(hits []span, files bool) quality {
 // An evaluation collects the results of all sets.
 type evaluation struct {
 	t       *testing.T
+	vectors func(*testIndex, []question) *exactVectors // nil to rank by words
 	results []judged
 }
 
@@ -314,9 +368,17 @@ func (e *evaluation) measure(name string, sets []judgedSet) {
 				continue
 			}
 			from := len(e.results)
+			var vectors *exactVectors
+			if e.vectors != nil {
+				vectors = e.vectors(x, asked)
+			}
 			for _, q := range asked {
 				asOf, _ := time.Parse(time.DateOnly, q.AsOf)
-				res := x.mustSearch(e.t, x.view, Query{Text: q.Question, Limit: 10, AsOf: asOf, Typing: q.typing, ByFile: files})
+				query := Query{Text: q.Question, Limit: 10, AsOf: asOf, Typing: q.typing, ByFile: files}
+				if vectors != nil && !WordsOnly(q.Question) {
+					query.Nearest = vectors.query(q.Question)
+				}
+				res := x.mustSearch(e.t, x.view, query)
 				e.results = append(e.results, judged{name, unit, q.Question, q.judge(spansOf(res, files), files), map[string]quality{}})
 			}
 			if !*baselines {

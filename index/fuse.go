@@ -27,26 +27,29 @@ type ranking struct {
 	words, meaning int
 	score          float64 // by words
 	cosine         float32
+	similar        float64 // cosine, and the share of that of the question before the entry
 }
 
 // WordsOnly reports whether a query is so exact that its meaning adds nothing: it
-// has a phrase or a prefix, at most two words, no letters, or is one identifier or
-// path.
+// has a prefix, at most two words beside its phrases, no letters, or is one identifier
+// or path.
 func WordsOnly(text string) bool {
 	text = quotes.Replace(text)
-	phrases, _ := splitPhrases(text)
+	_, rest := splitPhrases(text)
 	fields := strings.Fields(text)
 	hasRun := strings.ContainsFunc(text, func(r rune) bool { return classOf(r) >= classCJK })
 	hasLetter := hasRun || strings.ContainsFunc(text, func(r rune) bool { return classOf(r) == classLetter })
-	return len(phrases) > 0 || !hasWords(text, 3) || !hasLetter || len(fields) == 1 && !hasRun ||
+	return !hasWords(rest, 3) || !hasLetter || len(fields) == 1 && !hasRun ||
 		slices.ContainsFunc(fields, func(s string) bool { return len(s) > 1 && strings.HasSuffix(s, "*") })
 }
 
 // A meaningMatches contains the entries that are most similar to a query in meaning.
 type meaningMatches struct {
-	list    []candidate           // best first
+	list    []candidate           // best first, then the replies to questions among them
 	ranks   map[entryKey]*ranking // nil if the search is by words only
 	passing map[uint32]bool       // by variant: it passes the filter
+
+	least, most float64 // of similar
 }
 
 func (s *search) rankMeaning(excluded []string) {
@@ -74,14 +77,67 @@ func (s *search) rankMeaning(excluded []string) {
 			if !s.passesPhrases(k, excluded) {
 				continue
 			}
-			c := candidate{entryKey: k, dup: uint16(s.entryAt(k).dup)}
-			if !s.query.MeaningOnly {
-				c.phrases = s.phrases.counts[c.entryKey]
-			}
-			s.meaning.list = append(s.meaning.list, c)
-			s.meaning.ranks[c.entryKey] = &ranking{meaning: i + 1, cosine: f.Cosine}
+			s.addSimilar(k, &ranking{meaning: i + 1, cosine: f.Cosine, similar: float64(f.Cosine)})
 		}
 	}
+	if len(s.meaning.list) > 0 {
+		s.raiseReplies(excluded)
+	}
+}
+
+// addSimilar adds an entry to the list.
+func (s *search) addSimilar(k entryKey, r *ranking) {
+	c := candidate{entryKey: k, dup: uint16(s.entryAt(k).dup)}
+	if !s.query.MeaningOnly {
+		c.phrases = s.phrases.counts[k]
+	}
+	s.meaning.list = append(s.meaning.list, c)
+	s.meaning.ranks[k] = r
+}
+
+// raiseReplies gives each entry that follows a question in the list a share of its cosine.
+// A reply is compared alone, and seldom repeats what it answers. The share falls faster with
+// its length than that of words, because a long text has a meaning of its own. An entry
+// that is not in the list joins it if it comes before the last.
+func (s *search) raiseReplies(excluded []string) {
+	most := func(c, d candidate) int {
+		return cmp.Compare(s.meaning.ranks[c.entryKey].similar, s.meaning.ranks[d.entryKey].similar)
+	}
+	least := s.meaning.ranks[slices.MinFunc(s.meaning.list, most).entryKey].similar
+	shares := make(map[entryKey]float64)
+	missing := make(map[TextRef]bool)
+	for _, c := range s.meaning.list {
+		v, next := s.table.variantAt(c.variant), entryKey{c.variant, c.entry + 1}
+		if s.query.ByFile || v.entries[c.entry].flags&flagQuestion == 0 || int(next.entry) == len(v.entries) {
+			continue
+		}
+		fall := min(1, tuning.reply/float64(max(1, v.entries[next.entry].length)))
+		shares[next] = tuning.answer * fall * fall * s.meaning.ranks[c.entryKey].similar
+		if key := v.keys.at(int(next.entry)); key != 0 && s.meaning.ranks[next] == nil {
+			missing[TextRef{v.partition, key}] = true
+		}
+	}
+	for _, part := range s.readable.partitions {
+		if len(missing) == 0 {
+			break
+		}
+		accept := func(k TextKey) bool { return missing[TextRef{part.Partition, k}] }
+		for _, n := range s.query.Nearest(part.Partition, len(missing), accept) {
+			for _, k := range s.entriesOf(TextRef{part.Partition, n.Key}) {
+				share, ok := shares[k]
+				if ok && s.meaning.ranks[k] == nil && float64(n.Cosine)+share > least && s.passesPhrases(k, excluded) {
+					s.addSimilar(k, &ranking{meaning: len(s.meaning.list) + 1, cosine: n.Cosine, similar: float64(n.Cosine)})
+				}
+			}
+		}
+	}
+	for k, share := range shares {
+		if r := s.meaning.ranks[k]; r != nil {
+			r.similar += share
+		}
+	}
+	s.meaning.least = least - fuseMargin
+	s.meaning.most = s.meaning.ranks[slices.MaxFunc(s.meaning.list, most).entryKey].similar
 }
 
 // passesPhrases reports whether an entry contains no excluded phrase and, if the
@@ -172,7 +228,7 @@ func (s *search) addScores(all []candidate) {
 		weight := s.weightOf(c.variant)
 		c.superseded = 0 // by words, see [search.placeSuccessors]
 		if s.query.MeaningOnly {
-			c.score = float64(r.cosine) * weight
+			c.score = r.similar * weight
 			continue
 		}
 		c.score = fuseMeaning * s.meaningScore(r) * weight
@@ -182,15 +238,13 @@ func (s *search) addScores(all []candidate) {
 	}
 }
 
-// meaningScore returns the score of an entry by meaning: its cosine, scaled so that the
-// nearest entry has the score 1.
+// meaningScore returns the score of an entry by meaning, scaled so that the nearest entry has
+// the score 1.
 func (s *search) meaningScore(r *ranking) float64 {
 	if r.meaning == 0 {
 		return 0
 	}
-	first, last := s.meaning.list[0].entryKey, s.meaning.list[len(s.meaning.list)-1].entryKey
-	low := float64(s.meaning.ranks[last].cosine) - fuseMargin
-	return (float64(r.cosine) - low) / (float64(s.meaning.ranks[first].cosine) - low)
+	return (r.similar - s.meaning.least) / (s.meaning.most - s.meaning.least)
 }
 
 // isClose reports whether a candidate is among the nearest of the readable texts. The

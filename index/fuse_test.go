@@ -153,6 +153,7 @@ func TestFusedPages(t *testing.T) {
 // TestFusedOrder checks hybrid searches of small memories.
 func TestFusedOrder(t *testing.T) {
 	const cat, dog = "- the catalogue of catapults is here", "- a dog barks at the night train"
+	const question, statement = "- where is the catalogue of catapults?", "- where is the catalogue of catapults"
 	for name, tc := range map[string]struct {
 		text  map[string]string
 		query Query
@@ -178,6 +179,12 @@ func TestFusedOrder(t *testing.T) {
 			[]string{"b.md:1", "a.md:1 < b.md:1"}},
 		"superseded in both lists": {map[string]string{"a.md": cat + " <!-- id=k1 -->\n", "b.md": dog + " <!-- supersedes=k1 -->\n"},
 			Query{Text: "catalogue night"}, "catapult", []string{"b.md:1", "a.md:1 < b.md:1"}},
+		"reply": {map[string]string{"a.md": question + "\n- by the wall of the old garden\n", "b.md": cat + "\n- a dog in the catalogue\n"},
+			Query{Text: "zzz"}, question, []string{"a.md:1", "a.md:2", "b.md:1", "b.md:2"}},
+		"reply in a group": {map[string]string{"a.md": question + "\n- by the wall of the old garden\n", "b.md": cat + "\n"},
+			Query{Text: "zzz", ByFile: true}, question, []string{"a.md:1", "b.md:1"}},
+		"no question": {map[string]string{"a.md": statement + "\n- by the wall of the old garden\n", "b.md": cat + "\n- a dog in the catalogue\n"},
+			Query{Text: "zzz"}, question, []string{"a.md:1", "b.md:1", "b.md:2", "a.md:2"}},
 		"equal text": {map[string]string{"a.md": cat + "\n", "b.md": cat + "\n"}, Query{Text: "zzz"}, "catapult", []string{"a.md:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,8 +232,8 @@ func TestFusedIsPrivate(t *testing.T) {
 				words = append(words, testWords[r.IntN(len(testWords))])
 			}
 			dir := []string{"notes/", "_longterms/acct_42/", "2026-02-03/"}[r.IntN(3)]
-			text[fmt.Sprintf("%sn%d.md", dir, i)] = fmt.Sprintf("- %s <!-- visibility=%s -->\n- %s\n", strings.Join(words, " "),
-				[]string{"public_ok", "private_only"}[r.IntN(2)], strings.Join(words[1:], " and "))
+			text[fmt.Sprintf("%sn%d.md", dir, i)] = fmt.Sprintf("- %s%s <!-- visibility=%s -->\n- %s\n", strings.Join(words, " "),
+				[]string{"", "?"}[r.IntN(2)], []string{"public_ok", "private_only"}[r.IntN(2)], strings.Join(words[1:], " and "))
 		}
 		whole, vectors := openTextTest(t, text)
 		for range 8 {
