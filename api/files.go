@@ -10,7 +10,7 @@ import (
 type FilesRequest struct {
 	Path   string   `json:"path" arg:"1" complete:"path" doc:"only files below this directory, or files that match this glob"`
 	Roots  []string `json:"roots" flag:"root" doc:"files of these folders: names of memory.roots, or memory for the memory directory; default: memory, or the folder that path names"`
-	Kinds  []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
+	Kinds  []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive,review" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive, review"`
 	Totals bool     `json:"totals" doc:"return numbers of files, entries and words by kind and month, not the files"`
 	After  string   `json:"after" complete:"path" doc:"only files that sort after this path; for the next page, the next field of the previous answer"`
 	Limit  int      `json:"limit" default:"1000" preset:"10000" min:"1" max:"10000" doc:"maximum number of files, 1 to 10000"`

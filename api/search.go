@@ -24,7 +24,7 @@ type SearchRequest struct {
 	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" with:"mode=overlap" doc:"overlap: weight of recency against text, 0 to 1"`
 	AsOf            string   `json:"as_of" doc:"time from which the ages in a score are counted, in the forms of since; default: now"`
 	All             bool     `json:"all" with:"mode=overlap" doc:"overlap: also return entries that contain none of the words"`
-	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
+	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive,review" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive, review"`
 	Types           []string `json:"types" enum:"fact,preference,project,decision,crumb,request,result" doc:"only entries of these types: fact, preference, project, decision, crumb, request, result"`
 	Tags            []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
 	AnyTag          bool     `json:"any_tag" with:"tags" doc:"match entries with at least one of the tags"`
@@ -37,6 +37,7 @@ type SearchRequest struct {
 	Session         string   `json:"session" complete:"session" doc:"only entries of the session with this id"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
 	IncludeArchived bool     `json:"include_archived" with:"!kinds" doc:"also search archived entries"`
+	Review          bool     `json:"review" with:"!kinds" doc:"also search entries that wait for a review"`
 	Count           *bool    `json:"count" default:"true" doc:"count the returned entries as used; used entries stay longer in long-term memory"`
 	Explain         bool     `json:"explain" doc:"return the parts of each score"`
 	Fresh

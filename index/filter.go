@@ -121,7 +121,7 @@ func cleanTags(tags []string) []string {
 func (s *search) passesVariant(n uint32) (pass, ask bool) {
 	q, kind := &s.query.Filter, s.table.rows.at(n).kind
 	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) ||
-		kind == memory.Archive && !q.Archived && !slices.Contains(q.Kinds, memory.Archive) {
+		(kind == memory.Archive && !q.Archived || kind == memory.Review && !q.Review) && !slices.Contains(q.Kinds, kind) {
 		return false, false
 	}
 	ask = q.State != nil

@@ -60,6 +60,7 @@ type Filter struct {
 	Session  string // session_id or file name of the session
 	Contact  string // contact_id
 	Archived bool   // include archived entries
+	Review   bool   // include entries that wait for a review
 }
 
 // A Hit is an entry with the current content of its file.

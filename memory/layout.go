@@ -417,6 +417,8 @@ type Layout struct {
 	// Daily and Sessions are the default visibilities of daily notes and of
 	// sessions, also in the archive.
 	Daily, Sessions Visibility
+	// ReviewDir is the directory of the texts that wait for a review; empty for none.
+	ReviewDir string
 	// Tasks and FollowUps are the names of the sections whose boxes are
 	// counted; nil means [DefaultTasks] and [DefaultFollowUps].
 	Tasks, FollowUps []string
@@ -497,6 +499,10 @@ func (l *Layout) Place(path string) Place {
 	if day, ok := DailyName(base); ok && l.DailyDir != "" && cmp.Or(strings.Join(dirs, "/"), ".") == l.DailyDir {
 		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: day, Visibility: l.Daily}
 	}
+	if day, ok := DailyName(base); ok && len(dirs) == 1 && dirs[0] == l.ReviewDir {
+		note.Kind, note.Day = Review, day
+		return note
+	}
 	if len(dirs) > 0 && dirs[0] == memoryDir {
 		dirs = dirs[1:]
 	}
@@ -529,6 +535,10 @@ func (l *Layout) Place(path string) Place {
 func (l *Layout) DailyPath(day string) string {
 	return path.Join(cmp.Or(l.DailyDir, memoryDir), l.dailyFile(day))
 }
+
+// ReviewPath returns the path of the file of a day with texts that wait for a review, on this
+// machine.
+func (l *Layout) ReviewPath(day string) string { return path.Join(l.ReviewDir, l.dailyFile(day)) }
 
 // UserDailyPath returns the path of the daily note of the user with a directory, on
 // this machine.
@@ -609,12 +619,14 @@ func (p Place) namedByDay() bool {
 	return ok && day == p.Day
 }
 
-// Archived returns the archive path of a session or daily note: below the given
+// Archived returns the archive path of a session, daily note or review: below the given
 // subject, else the owner. The archived file keeps its content and its readers.
 // Archived returns an empty string for other files, and for a session whose
 // name would make it the daily note in the archive.
 func (l *Layout) Archived(p Place, subject string) string {
 	switch {
+	case p.Kind == Review:
+		return longtermsDir + "/" + SubjectDir(l.owner()) + "/" + archiveDir + "/" + p.Path
 	case p.Kind == Session && !p.namedByDay(), p.Kind == Daily && p.Dir == "" && !p.ByFormat:
 	default:
 		return ""

@@ -30,9 +30,10 @@ const (
 	Items                // _longterms/<dir>/<namespace>.md
 	Identity             // SOUL.md, USER.md
 	Archive              // _longterms/<dir>/_archive/…
+	Review               // review/YYYY-MM-DD.md, if there is a review
 )
 
-var kindNames = [...]string{"note", "session", "daily", "longterm", "items", "identity", "archive"}
+var kindNames = [...]string{"note", "session", "daily", "longterm", "items", "identity", "archive", "review"}
 
 // String returns the kind's name in the API.
 func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }

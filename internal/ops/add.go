@@ -27,6 +27,8 @@ type fileEdit struct {
 	group  string // group of changes that are undone together; empty for a new group
 	dryRun bool   // nothing is written
 
+	automatic bool // nobody waits for the change, so it waits for programs that edit the file
+
 	// change records the edits in the revision. It is called again for each
 	// version that others save meanwhile, so it must not depend on other state.
 	change func(*memory.Document, *memory.Revision) error
@@ -42,7 +44,7 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 	}
 	claims := false // the change claims the directory of the file
 	written, err = m.Writer.Write(ctx, vault.Change{
-		Path: a.path, Cause: a.cause, Group: a.group, Requested: true,
+		Path: a.path, Cause: a.cause, Group: a.group, Requested: !a.automatic,
 		Edit: func(old *vault.File) (data []byte, err error) {
 			file := vault.File{Path: a.path, Data: a.initial, ModTime: m.Now()}
 			switch {

@@ -129,6 +129,8 @@ func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 func (m writeOps) checkEditable(c Call, doc *memory.Document) error {
 	may := m.mayChangeEntry(c, doc.Place.Path)
 	switch {
+	case doc.Place.Kind == memory.Review && m.isReviewed(c):
+		return errReviewed
 	case isPartial(doc):
 		return errPartial(doc.Place.Path)
 	case !m.mayChange(c, doc.Place.Path, doc.Own, doc.Front.Author()),

@@ -26,6 +26,10 @@ var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").
 var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another author").
 	WithHint("add a note, a session or an item instead")
 
+// errReviewed reports that a hook or a model changes what waits for a review.
+var errReviewed = api.Errorf(api.Forbidden, "texts that wait for a review are changed by people only").
+	WithHint("ask the user to tick or delete the line")
+
 // writeError returns the error of a change in the form for the caller, which can read
 // all of the file.
 func writeError(err error) *api.Error {

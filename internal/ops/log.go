@@ -28,11 +28,14 @@ const maxText = 16 << 10
 // A logEdit is a set of blocks that is appended to the log of a day in one
 // change.
 type logEdit struct {
-	cause  string    // the operation
-	at     time.Time // time of the event, in the time zone of days
-	topic  string    // text of the heading; may be empty
-	tasks  bool      // the only block is a task, and belongs below the heading of tasks
-	blocks []logBlock
+	cause string    // the operation
+	at    time.Time // time of the event, in the time zone of days
+	topic string    // text of the heading; may be empty
+	tasks bool      // the only block is a task, and belongs below the heading of tasks
+
+	reviewed bool          // the blocks are boxes that wait for a review
+	written  vault.Written // the change of the log
+	blocks   []logBlock
 
 	// contains reports whether a readable entry already contains a block, which is
 	// then not appended. It may be nil. With earlier, the logs of the recent days count too.
@@ -130,20 +133,26 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 	if l.earlier {
 		earlier = m.earlierEntries(c, day)
 	}
-	err = eachTarget(m.logTargets(c, day, l.blocks[0].isPrivate()), func(t writeTarget) (err error) {
+	targets := m.logTargets(c, day, l.blocks[0].isPrivate())
+	if m.isReviewed(c) && !l.tasks {
+		l.review()
+		earlier = append(earlier, m.offeredEntries()...)
+		targets = []writeTarget{{path: m.Layout.ReviewPath(day), initial: memory.NewDaily(day)}}
+	}
+	err = eachTarget(targets, func(t writeTarget) (err error) {
 		fresh := false
 		for i := range l.blocks {
 			b := &l.blocks[i]
-			if err := m.finishBlock(b, t.path, l.at, l.tasks); err != nil {
+			if err := m.finishBlock(b, t.path, l.at, l.tasks || l.reviewed); err != nil {
 				return err
 			}
-			b.before = slices.ContainsFunc(earlier, func(e memory.Entry) bool { return l.contains(&e, b) })
+			b.before = l.contains != nil && slices.ContainsFunc(earlier, func(e memory.Entry) bool { return l.contains(&e, b) })
 			fresh = fresh || !b.before
 		}
 		if !fresh {
 			return nil
 		}
-		after, _, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: l.cause,
+		after, l.written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: l.cause,
 			change: func(doc *memory.Document, r *memory.Revision) error {
 				switch mine := c.View.SubjectOf(doc.Own) == c.Scope.Subject; {
 				case !mine && t.unseen: // the frontmatter is hidden, too
@@ -194,6 +203,9 @@ func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Docum
 		heading = m.Layout.TasksHeading(known)
 		atEnd = t.unseen || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(t.path)
 	}
+	if l.reviewed {
+		heading = cmp.Or(l.topic, noTopic)
+	}
 	usual := m.typeBelow(doc, heading)
 	var texts []string
 	for i := range l.blocks {
@@ -212,10 +224,12 @@ func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Docum
 	case dated:
 		r.SetField("updated_at", memory.Timestamp(m.Now()))
 	}
-	if atEnd {
+	if atEnd && !l.reviewed {
 		r.AppendSection(heading, texts...)
 	} else {
-		r.Append([]string{heading}, texts[0])
+		for _, text := range texts {
+			r.Append([]string{heading}, text)
+		}
 	}
 	if l.tasks {
 		r.SetCounters()

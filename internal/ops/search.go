@@ -34,7 +34,7 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		ByFile: r.Group == "file" && r.Mode != "overlap", // its unit is the entry
 		Filter: index.Filter{
 			Types: r.Types, Tags: r.Tags, AnyTag: r.AnyTag, Sections: r.Sections, Path: r.Path,
-			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,
+			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived, Review: r.Review,
 		},
 	}
 	if r.Mode == "overlap" {

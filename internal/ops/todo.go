@@ -98,7 +98,7 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
 		all = nil
 		for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
-			return f.Tasks && (todosync.Concerns(f.Kind) || notes && f.Kind == memory.Note) &&
+			return f.Tasks && (todosync.Concerns(f.Kind) || notes && (f.Kind == memory.Note || f.Kind == memory.Review && !m.isReviewed(c))) &&
 				memory.Within(f.Path, m.inbox(c))
 		}) {
 			all = append(all, tasksOf(c, doc, "")...)

@@ -18,7 +18,7 @@ var Tools = []*Tool{
 			"The result lists the best matches with their paths and lines. All words are optional and rare words " +
 			"count most: give several, with names and exact identifiers.",
 		Unlisted: []string{"phrase", "typos", "typing", "offset", "mode", "recency_bias", "all", "any_tag",
-			"sections", "session", "contact", "exclude", "state", "group"},
+			"sections", "session", "contact", "exclude", "state", "group", "review"},
 	}, "search"),
 	newTool(Tool{
 		Name: "memory_get", Title: "Read memory", Set: CoreTools,

@@ -158,6 +158,7 @@ type Config struct {
 		Enabled        bool     `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
 		Capture        bool     `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
 		StoreResponses bool     `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
+		Review         bool     `yaml:"review" default:"false" doc:"If true, what hooks capture and agents note waits as an open box in review/<day>.md until you tick it. What you delete is rejected; after 30 days, the rest is archived"`
 		Format         string   `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
 		Roots          []string `yaml:"roots" doc:"Names of folders of memory.roots whose entries are added to prompts, too"`
 		OtherProjects  string   `yaml:"other_projects" default:"rank" enum:"rank,hide" doc:"Entries of other projects than that of the agent's directory: rank, after the others, or hide"`
@@ -332,6 +333,9 @@ func (c *Config) Layout() memory.Layout {
 		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
 		Daily: memory.ParseVisibility(c.Visibility.Daily), Sessions: memory.ParseVisibility(c.Visibility.Sessions),
 		Mask: secrets.Mask,
+	}
+	if c.Hooks.Review {
+		l.ReviewDir = "review"
 	}
 	for i := range c.Memory.Roots {
 		if r := &c.Memory.Roots[i]; r.Problem == "" {

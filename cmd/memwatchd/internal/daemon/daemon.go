@@ -201,7 +201,7 @@ func (d *daemon) indexVersion() (string, error) {
 	version := []any{
 		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users",
 		c.Memory.Daily, c.Visibility,
-		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(), documentVersion, d.obsidian.Text,
+		c.Todosync.Tasks, c.Todosync.FollowUps, c.Hooks.Review, secrets.Version(), documentVersion, d.obsidian.Text,
 	}
 	for _, r := range c.Memory.Roots {
 		r.Weight = 0 // concerns queries only
@@ -303,6 +303,9 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		start(d.maintenance.compactor.Uses.Run)
 		afterScan(d.runTodos)
 		afterScan(d.mergeCopies)
+		if c.Hooks.Review {
+			afterScan(func(ctx context.Context) error { return d.acceptReviewed(ctx, m) })
+		}
 		if d.pipeline.history != nil {
 			afterScan(d.pipeline.history.run)
 		}

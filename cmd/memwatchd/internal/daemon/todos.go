@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 )
@@ -24,6 +26,21 @@ func (d *daemon) openTodos() {
 		d.todos.AppendOnly = func(path string) bool { return d.pipeline.layout.Place(path).Kind == memory.Daily }
 	}
 	d.pipeline.todos = d.todos
+}
+
+// acceptReviewed moves reviewed texts to where they belong, on the machine that runs maintenance,
+// until the context ends.
+func (d *daemon) acceptReviewed(ctx context.Context, m *ops.Memory) error {
+	for {
+		if duty, err := d.maintenance.host.Duty(); err == nil && duty.Active {
+			if err := m.AcceptReviewed(ctx); err != nil && ctx.Err() == nil {
+				d.logger.Debug("reviewed texts wait", "err", err)
+			}
+		}
+		if err := sleep(ctx, mergePause); err != nil {
+			return err
+		}
+	}
 }
 
 // taskFiles loads files from documents, and distinguishes a deleted file from one

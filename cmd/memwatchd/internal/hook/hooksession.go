@@ -56,7 +56,7 @@ func (h *hook) essence(head, conversation transcript.Conversation) (requests []s
 		}
 		line := memory.CleanLine(s.Text)
 		bullets = append(bullets, line)
-		if s.Kind == transcript.Decision {
+		if s.Kind == transcript.Decision && !h.config.Hooks.Review { // else it waits with the others
 			decisions = append(decisions, api.DraftItem{Text: line})
 		}
 	}
