@@ -256,6 +256,49 @@ func (c *Conversation) indexOf(id string) int {
 	return at
 }
 
+// readQwen reads a line of a transcript of Qwen Code. Its hooks add parts of their own to a
+// message of the person.
+func (c *Conversation) readQwen(line []byte) {
+	var r struct {
+		Time       string `json:"timestamp"`
+		Subtype    string `json:"subtype"`
+		Provenance string `json:"provenance"`
+		Message    struct {
+			Parts []contentBlock `json:"parts"`
+		} `json:"message"`
+	}
+	decodeJSON(line, &r)
+	if r.Subtype == "chat_compression" {
+		c.forget()
+	}
+	m := Message{Assistant: r.Provenance == "assistant_output", Time: parseTime(r.Time)}
+	for _, p := range r.Message.Parts {
+		if !p.Thought && !strings.HasPrefix(p.Text, "<qwen:") {
+			m.Text += p.Text + "\n\n"
+		}
+	}
+	if m.Assistant || r.Provenance == "real_user" {
+		c.addMessage(m)
+	}
+}
+
+// readCopilot reads a line of a transcript of Copilot CLI.
+func (c *Conversation) readCopilot(line []byte) {
+	var r struct {
+		Time string `json:"timestamp"`
+		Type string `json:"type"`
+		Data struct {
+			Content string `json:"content"`
+		} `json:"data"`
+	}
+	decodeJSON(line, &r)
+	if r.Type == "session.compaction_complete" {
+		c.forget()
+		return
+	}
+	c.addMessage(Message{Assistant: r.Type == "assistant.message", Text: r.Data.Content, Time: parseTime(r.Time)})
+}
+
 // A contentBlock is one part of a message.
 type contentBlock struct {
 	Type    string          `json:"type"`

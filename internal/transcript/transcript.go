@@ -45,8 +45,8 @@ type Todo struct {
 	id string // of items that a later record can change
 }
 
-// Read returns the conversation in a transcript of Claude Code, Codex or Gemini
-// CLI, one record in JSON a line, or in a part of a transcript. Only the
+// Read returns the conversation in a transcript of Claude Code, Codex, Gemini CLI, Qwen Code or
+// Copilot CLI, one record in JSON a line, or in a part of a transcript. Only the
 // messages since the last compression of the conversation are returned, because
 // earlier ones did not survive the compression. Read skips records of any other
 // form, truncated lines, and text that accompanies the output of a tool.
@@ -81,6 +81,8 @@ var recordWords = [][]byte{
 	[]byte(`"user_message"`), []byte(`"agent_message"`), []byte(`"compacted"`), []byte(`"update_plan"`), // Codex
 	[]byte(`"input_text"`), []byte(`"output_text"`), []byte(`"thread_rolled_back"`),
 	[]byte(`"gemini"`), []byte(`"$set"`), []byte(`"$rewindTo"`), []byte(`"projectHash"`), // Gemini CLI
+	[]byte(`"chat_compression"`),                                                                     // Qwen Code
+	[]byte(`"user.message"`), []byte(`"assistant.message"`), []byte(`"session.compaction_complete"`), // Copilot CLI
 }
 
 func (c *Conversation) readRecord(line []byte) {
@@ -89,15 +91,22 @@ func (c *Conversation) readRecord(line []byte) {
 		return
 	}
 	var r struct {
-		Type    string          `json:"type"`
-		Message json.RawMessage `json:"message"`
+		Type       string          `json:"type"`
+		Provenance string          `json:"provenance"`
+		Message    json.RawMessage `json:"message"`
 	}
-	if !decodeJSON(line, &r) {
+	switch {
+	case !decodeJSON(line, &r):
+		return
+	case r.Provenance != "":
+		c.readQwen(line)
 		return
 	}
 	switch r.Type {
 	case "event_msg", "response_item", "compacted":
 		c.readCodex(line)
+	case "user.message", "assistant.message", "session.compaction_complete":
+		c.readCopilot(line)
 	case "assistant", "system", "attachment":
 		c.readClaude(line)
 	case "user":
