@@ -79,7 +79,14 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 	return top[:min(n, len(top))], total
 }
 
-func (s *search) dupHash(c candidate) uint64 { return s.entryAt(c.entryKey).dup }
+// dupHash returns the hash of the text of a candidate, or the number of a file whose summary the
+// candidate stands for.
+func (s *search) dupHash(c candidate) uint64 {
+	if s.isSummary(c) {
+		return uint64(c.variant)
+	}
+	return s.entryAt(c.entryKey).dup
+}
 
 // A fold is a page of candidates, each of which stands for others.
 type fold struct {

@@ -205,7 +205,7 @@ const maxParent = 200
 // writeEntry writes the next entry to the open block.
 func (w *fileWriter) writeEntry(doc *memory.Document) {
 	n := len(w.variant.entries)
-	e := &doc.Entries[n]
+	e := doc.ShownEntry(n)
 	_, slot := slotOf(n)
 	w.timed, w.decides = false, false
 	length := w.countTokens(e.Text, slot)

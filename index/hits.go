@@ -38,6 +38,9 @@ func (s *search) buildHits(res *Result) {
 		if doc == nil {
 			continue // the entry has changed
 		}
+		if s.isSummary(c) && doc.Summary(s.view) != "" {
+			e = doc.SummaryEntry(e)
+		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
 		switch t := s.entryAt(c.entryKey).time; {
 		case s.copied(c.variant):
@@ -64,6 +67,14 @@ func (s *search) buildHits(res *Result) {
 		res.Hits = append(res.Hits, h)
 	}
 	res.Corrected = s.corrections(res.Hits)
+}
+
+// isSummary reports whether a candidate stands for the summary of a session, because the words
+// of the query are only there.
+func (s *search) isSummary(c candidate) bool {
+	a, _ := s.cellOf(c)
+	return a != nil && a.some == 0 && s.meaning.ranks[c.entryKey] == nil &&
+		s.table.variantAt(c.variant).file.Kind == memory.Session
 }
 
 // describeHit sets the fields that compare a hit with the words of the query.
@@ -150,13 +161,11 @@ func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 	}
 	if doc != nil && s.view.Readable(doc.Partition) {
 		doc = withTitle(doc)
-		isSame := func(e memory.Entry) bool { return dupOf(e.Norm) == v.entries[k.entry].dup }
-		i := int(k.entry)
-		if i >= len(doc.Entries) || !isSame(doc.Entries[i]) {
-			i = slices.IndexFunc(doc.Entries, isSame)
-		}
-		if i >= 0 {
-			return doc, &doc.Entries[i]
+		for n := range doc.Entries { // first the one at the same place
+			e := doc.ShownEntry((n + int(k.entry)) % len(doc.Entries))
+			if dupOf(e.Norm) == v.entries[k.entry].dup {
+				return doc, e
+			}
 		}
 	}
 	s.degraded, s.changed = true, true

@@ -113,7 +113,7 @@ func bruteOverlap(docs []*memory.Document, view memory.View, q Query) []scored {
 			continue
 		}
 		for i := range d.Entries {
-			e := &d.Entries[i]
+			e := d.ShownEntry(i)
 			if !bruteFilter(e, q.Filter) {
 				continue
 			}

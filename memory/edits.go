@@ -351,8 +351,12 @@ func (d *Document) isPublicNode(p *outlineNode) bool {
 // isDayTitle reports whether a heading is the title of a day's file. Such a title
 // contains no more than the file's path.
 func (d *Document) isDayTitle(p *outlineNode) bool {
-	day, title := d.Place.Day, p.path[len(p.path)-1]
-	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
+	return p.level == 1 && d.isTitleOfDay(p.path[len(p.path)-1])
+}
+
+func (d *Document) isTitleOfDay(title string) bool {
+	day := d.Place.Day
+	return day != "" && (title == day || title == day+shortTermTitle)
 }
 
 // shortTermTitle follows the day in the title of a session's file.

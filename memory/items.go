@@ -347,6 +347,25 @@ func (d *Document) Summary(v View) string {
 	return d.Front.Summary
 }
 
+// SummaryEntry returns the summary of the file as an entry with the id of another one.
+func (d *Document) SummaryEntry(e *Entry) *Entry {
+	field, _ := d.Front.Field("summary")
+	return &Entry{Line: field.Line, EndLine: field.Line, Block: Paragraph, Heading: -1, ID: e.ID,
+		Text: d.Front.Summary, Norm: normText(d.Front.Summary), Partition: d.Own, Source: d.Front.Source, By: d.Front.By,
+		Tags: e.Tags, Time: e.Time}
+}
+
+// ShownEntry returns the n-th entry as it is searched and shown. In place of the title of a
+// day's file without other entries, it returns the summary.
+func (d *Document) ShownEntry(n int) *Entry {
+	e := &d.Entries[n]
+	if e.Block == EmptyHeading && e.level == 1 && d.isTitleOfDay(e.heading) && e.Partition == d.Own &&
+		d.Front.Summary != "" {
+		return d.SummaryEntry(e)
+	}
+	return e
+}
+
 // A Summary is a line that summarizes a subject, in its profile.md, one of its
 // projects, in its project.md, or its conversations with a contact, in a file of
 // the contact (see [SummaryPath]):

@@ -67,6 +67,11 @@ type DraftEntry struct {
 	target string // of a link
 }
 
+// In reports whether a set of [Entry.Norm] contains the item, which has one text.
+func (p *DraftEntry) In(norms map[string]bool) bool {
+	return slices.ContainsFunc(p.Texts, func(text string) bool { return norms[normText(text)] })
+}
+
 // Names of the two task sections in a draft, which are independent of the names
 // in a file.
 const (
