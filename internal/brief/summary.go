@@ -60,7 +60,9 @@ func (s Style) recentLines(docs []*memory.Document, all bool) (lines []string) {
 		line := summary + " (" + doc.Place.Path + ")"
 		if doc.Place.Kind == memory.Session {
 			tasks, followUps := doc.Progress(s.View)
-			line += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
+			if tasks.Total+followUps.Total > 0 {
+				line += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
+			}
 		}
 		lines = append(lines, doc.Place.Day+": "+string(Line(author.Untrusted(s.View), line)))
 	}
