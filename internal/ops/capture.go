@@ -23,10 +23,10 @@ const (
 	sessionAttribute = "session"  // attribute name
 )
 
-// capture appends bullets to today's log; a text is first reduced to bullets. A
-// bullet that the same session captured in recent days is not written again if
-// the caller may read the earlier one, so a client can retry after a lost
-// answer.
+// capture appends bullets to today's log; a text is first reduced to bullets. A bullet that
+// the logs of the recent days or long-term memory contain is not written again if the caller
+// may read it there, so a client can retry after a lost answer. The attribute checked of an
+// entry of another day becomes today.
 func (m writeOps) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	if r.Text != "" {
 		return m.captureText(ctx, c, r)
@@ -39,16 +39,22 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	if err != nil {
 		return nil, err
 	}
+	tag := ""
+	if r.Project != "" {
+		tag = " #" + memory.Fold(projectTag+r.Project)
+	}
 	l := &logEdit{cause: "capture", at: m.Now().In(m.Location), topic: captureTopic, blocks: blocks,
-		earlier: r.Session != "", // it may have begun on an earlier day
+		earlier: r.Session != "",
 		contains: func(e *memory.Entry, b *logBlock) bool {
-			return e.Block == memory.Item && e.Norm == b.entry.Norm &&
-				e.Attributes[sessionAttribute] == b.attributes[sessionAttribute] &&
-				e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility
+			return (e.Norm == b.entry.Norm || e.Norm == strings.TrimSuffix(b.entry.Norm, tag)) &&
+				(b.isPrivate() || e.Partition.Visibility == memory.PublicOK) && !e.Author().Untrusted(c.View)
 		}}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
+	}
+	if !l.reviewed {
+		m.renewChecked(ctx, c, l)
 	}
 	answer := &api.CaptureAnswer{Lines: []int{}}
 	for _, b := range l.blocks {
@@ -61,12 +67,31 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 		}
 	}
 	if after == nil {
-		answer.Already, answer.Note = len(blocks), "all bullets were captured on an earlier day"
+		answer.Already, answer.Note = len(blocks), "memory contained all bullets"
 	}
 	if answer.Path == "" {
 		answer.Lines = []int{}
 	}
 	return answer, nil
+}
+
+// renewChecked sets the attribute checked of the entries of earlier days that contain blocks
+// of a log, where the caller may change them. A file that cannot be changed stays.
+func (m writeOps) renewChecked(ctx context.Context, c Call, l *logEdit) {
+	today := l.at.Format(time.DateOnly)
+	for i := range l.blocks {
+		b := &l.blocks[i]
+		if b.before == "" || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(b.before) {
+			continue
+		}
+		_, _, _ = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: b.before}, cause: l.cause,
+			change: func(doc *memory.Document, r *memory.Revision) error {
+				if at := l.find(c, doc, b); at >= 0 {
+					r.SetAttribute(at, "checked", today)
+				}
+				return nil
+			}})
+	}
 }
 
 // captureBlocks returns the bullets in the form in which they are written.

@@ -246,7 +246,7 @@ func TestTextTooLong(t *testing.T) {
 	for n, want := range map[int]api.Code{maxText: "", maxText + 1: api.TooLarge} {
 		text := strings.Repeat("x", n)
 		for _, r := range []*api.Request{
-			api.RequestOf(api.NoteRequest{Text: text}), api.RequestOf(api.CaptureRequest{Bullets: []string{text}}),
+			api.RequestOf(api.NoteRequest{Text: text}), api.RequestOf(api.CaptureRequest{Bullets: []string{"y" + text[1:]}}),
 			api.RequestOf(api.RememberRequest{Text: text, Explicit: true}),
 			api.RequestOf(api.ProfileRequest{Name: "Profile", Text: text, Basis: based}),
 			api.RequestOf(api.ProjectRequest{Name: "p", Text: text, Basis: based}),

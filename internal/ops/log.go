@@ -38,7 +38,8 @@ type logEdit struct {
 	blocks   []logBlock
 
 	// contains reports whether a readable entry already contains a block, which is
-	// then not appended. It may be nil. With earlier, the logs of the recent days count too.
+	// then not appended. It may be nil. With earlier, the logs of the recent days and long-term
+	// memory count too.
 	contains func(*memory.Entry, *logBlock) bool
 	earlier  bool
 }
@@ -53,9 +54,9 @@ type logBlock struct {
 	text  string       // the block
 	entry memory.Entry // the entry that the block alone parses to
 
-	already bool // the log contained the block
-	before  bool // a log of an earlier day contains it
-	line    int  // in the caller's view, 0 for none
+	already bool   // the log contained the block
+	before  string // path of a log of an earlier day or of the long-term memory that contains it
+	line    int    // in the caller's view, 0 for none
 }
 
 // isPrivate reports whether only private contexts may read the block.
@@ -129,14 +130,14 @@ var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs t
 // logs of earlier days contain all blocks.
 func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *memory.Document, err error) {
 	day := l.at.Format(time.DateOnly)
-	var earlier []memory.Entry
+	var earlier []*memory.Document
 	if l.earlier {
-		earlier = m.earlierEntries(c, day)
+		earlier = m.earlierFiles(c, day)
 	}
 	targets := m.logTargets(c, day, l.blocks[0].isPrivate())
 	if m.isReviewed(c) && !l.tasks {
 		l.review()
-		earlier = append(earlier, m.offeredEntries()...)
+		earlier = append(earlier, m.offeredFiles()...)
 		targets = []writeTarget{{path: m.Layout.ReviewPath(day), initial: memory.NewDaily(day)}}
 	}
 	err = eachTarget(targets, func(t writeTarget) (err error) {
@@ -146,8 +147,13 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 			if err := m.finishBlock(b, t.path, l.at, l.tasks || l.reviewed); err != nil {
 				return err
 			}
-			b.before = l.contains != nil && slices.ContainsFunc(earlier, func(e memory.Entry) bool { return l.contains(&e, b) })
-			fresh = fresh || !b.before
+			b.before = ""
+			for _, doc := range earlier {
+				if l.find(c, doc, b) >= 0 {
+					b.before = doc.Place.Path
+				}
+			}
+			fresh = fresh || b.before == ""
 		}
 		if !fresh {
 			return nil
@@ -174,23 +180,24 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 	return after, nil
 }
 
-// earlierEntries returns the readable entries of the caller's logs of the recent days
-// before a day.
-func (m readOps) earlierEntries(c Call, day string) (list []memory.Entry) {
+// earlierFiles returns the caller's logs of the recent days before a day, and the caller's
+// long-term memory, newest last.
+func (m readOps) earlierFiles(c Call, day string) []*memory.Document {
 	oldest := m.day(-m.recentDays())
-	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
-		return oldest <= f.Day && f.Day < day && isLogOf(c.Scope.Subject, m.Layout.Place(f.Path))
-	}) {
-		if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
-			continue
-		}
-		for _, e := range doc.Entries {
-			if e.Readable(c.View) {
-				list = append(list, e)
-			}
-		}
-	}
-	return list
+	files := m.listFiles(c, func(f *index.FileInfo) bool {
+		p := m.Layout.Place(f.Path)
+		return p.Kind == memory.Longterm || oldest <= f.Day && f.Day < day && isLogOf(c.Scope.Subject, p)
+	})
+	return slices.DeleteFunc(files, func(doc *memory.Document) bool {
+		return c.View.SubjectOf(doc.Own) != c.Scope.Subject
+	})
+}
+
+// find returns the index of the readable entry of a file that contains a block, or -1.
+func (l *logEdit) find(c Call, doc *memory.Document, b *logBlock) int {
+	return slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
+		return l.contains != nil && e.Readable(c.View) && l.contains(&e, b)
+	})
 }
 
 // reviseLog adds the blocks that a log does not contain. Tasks follow those in the section
@@ -210,10 +217,8 @@ func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Docum
 	var texts []string
 	for i := range l.blocks {
 		b := &l.blocks[i]
-		b.already = b.before || slices.ContainsFunc(l.blocks[:i], b.sameText) ||
-			l.contains != nil && slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool {
-				return e.Readable(c.View) && l.contains(&e, b)
-			})
+		b.already = b.before != "" || slices.ContainsFunc(l.blocks[:i], b.sameText) ||
+			l.find(c, doc, b) >= 0
 		if !b.already {
 			texts = append(texts, b.source(usual))
 		}
@@ -242,7 +247,7 @@ func (l *logEdit) setLines(known *memory.Document) {
 	for i := range l.blocks {
 		b := &l.blocks[i]
 		for _, e := range slices.Backward(known.Entries) {
-			if !b.before && (e.Norm == b.entry.Norm || l.contains != nil && l.contains(&e, b)) {
+			if b.before == "" && (e.Norm == b.entry.Norm || l.contains != nil && l.contains(&e, b)) {
 				b.line = e.Line
 				break
 			}

@@ -41,13 +41,13 @@ func (l *logEdit) review() {
 	}
 }
 
-// offeredEntries returns the entries of the files of the recent days below review in all of
-// their versions: a text that was rejected is not offered again.
-func (m writeOps) offeredEntries() (list []memory.Entry) {
+// offeredFiles returns the files of the recent days below review in all of their versions: a
+// text that was rejected is not offered again.
+func (m writeOps) offeredFiles() (list []*memory.Document) {
 	since := m.Now().AddDate(0, 0, -m.recentDays())
 	for _, r := range m.Writer.Journal.List(since, m.Layout.ReviewDir, 0) {
 		if _, after, err := m.Writer.Journal.Contents(r); err == nil {
-			list = append(list, m.Parse(vault.File{Path: r.FilePath(), Data: after}).Entries...)
+			list = append(list, m.Parse(vault.File{Path: r.FilePath(), Data: after}))
 		}
 	}
 	return list

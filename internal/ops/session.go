@@ -40,6 +40,9 @@ func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
 	}
+	if d.defaultSummary != "" { // from a hook, which repeats what was said
+		m.dropKnown(c, d, r.Project)
+	}
 	group := ""
 	if !d.empty() {
 		group, err = m.mergeDraft(ctx, c, d, answer)
@@ -92,9 +95,24 @@ type sessionDraft struct {
 	summaryKept bool // the draft has no summary and changes items
 }
 
-// empty reports whether nothing remains to be written.
+// empty reports whether nothing remains to be written. A default summary alone is nothing.
 func (d *sessionDraft) empty() bool {
-	return len(d.entries) == 0 && d.head.Summary == "" && d.defaultSummary == "" && !d.hasTags
+	return len(d.entries) == 0 && d.head.Summary == "" && !d.hasTags
+}
+
+// dropKnown removes the items that another session has written to a log of the recent days, or
+// that long-term memory contains.
+func (m writeOps) dropKnown(c Call, d *sessionDraft, project string) {
+	tag := " #" + memory.Fold(projectTag+project)
+	known := map[string]bool{}
+	for _, doc := range m.earlierFiles(c, m.day(1)) {
+		for _, e := range doc.Entries {
+			if e.Attributes[sessionAttribute] != d.session && e.Readable(c.View) {
+				known[strings.TrimSuffix(e.Norm, tag)] = true
+			}
+		}
+	}
+	d.entries = slices.DeleteFunc(d.entries, func(p memory.DraftEntry) bool { return p.In(known) })
 }
 
 // isPrivate reports whether the draft belongs in a private file only.
