@@ -118,10 +118,12 @@ func golden(t *testing.T, file string) {
 			put("removed", marked(removed))
 		}
 	}
-	for _, event := range hookEvents[:2] {
-		if part == Hooks && len(before) == 0 && agent.HookEvent(event) != "" {
-			out, _ := agent.HookOutput(event, "<记忆> \"1\"\n2")
-			put("output", string(out))
+	for _, command := range hookEvents[:2] {
+		for _, event := range agent.HookEvents(command) {
+			if part == Hooks && len(before) == 0 {
+				out, _ := agent.HookOutput(event, "<记忆> \"1\"\n2")
+				put("output", string(out))
+			}
 		}
 	}
 	if *update {

@@ -39,8 +39,10 @@ func (a Agent) hookLines(c Command) iter.Seq2[string, string] {
 			if a.Name != "claude-code" {
 				line = append(line, "--agent", a.Name)
 			}
-			if event := a.HookEvent(name); event != "" && !yield(event, line.String()) {
-				return
+			for _, event := range a.HookEvents(name) {
+				if !yield(event, line.String()) {
+					return
+				}
 			}
 		}
 	}

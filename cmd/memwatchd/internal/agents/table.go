@@ -77,8 +77,8 @@ var All = []Agent{
 	},
 	{
 		// github/docs, copilot/reference: hooks-reference, cli-config-dir-reference, and
-		// add-mcp-servers (2026-11). Event names of this form select fields as of Claude Code. The
-		// output of UserPromptSubmit is dropped; SessionEnd has no transcript.
+		// add-mcp-servers (2026-11). Event names of this form select fields as of Claude Code. In
+		// version 1.0.102, Stop has a transcript and SessionEnd has none.
 		Name: "copilot", Title: "Copilot CLI", program: "copilot", dirs: []string{"$COPILOT_HOME|.copilot"},
 		parts: map[Component]part{
 			MCP: {
@@ -88,10 +88,9 @@ var All = []Agent{
 			Hooks: {
 				syntax: jsonHooks{timeout: 5, flat: true},
 				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
-				note:   "Copilot CLI takes memory at the start of a session only, not for each prompt",
 			},
 		},
-		hooks: hookFormat{events: startEvent, member: "additionalContext"},
+		hooks: hookFormat{events: copilotEvents, member: "additionalContext"},
 	},
 	{
 		// cursor.com/docs/agent/hooks, from stored copies of its schema (2026-03 to 2026-08), and
@@ -136,7 +135,8 @@ var All = []Agent{
 	},
 	{
 		// MoonshotAI/kimi-code (2026-08) and, in .kimi, its forerunner kimi-cli: docs/en/customization,
-		// hooks and mcp. Plain text is added to the conversation; the time limit is in seconds.
+		// hooks and mcp. Plain text of UserPromptSubmit is added to the conversation, and that of
+		// SessionStart is not in version 2.1.0; the time limit is in seconds.
 		Name: "kimi", Title: "Kimi CLI", program: "kimi", dirs: []string{"$KIMI_CODE_HOME|.kimi-code", ".kimi"},
 		parts: map[Component]part{
 			MCP:   servers("$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"),
@@ -164,8 +164,8 @@ var All = []Agent{
 	},
 	{
 		// QwenLM/qwen-code, docs/users/features: hooks, mcp (2026-11). The time limit is in
-		// milliseconds in its reference, and in seconds in an example of version 1. The form of its
-		// transcripts is not documented.
+		// milliseconds in its reference, and in seconds in an example of version 1. In version
+		// 0.24.4, SessionEnd does not run without a terminal; Stop has the transcript.
 		Name: "qwen", Title: "Qwen Code", program: "qwen", dirs: []string{".qwen"},
 		parts: map[Component]part{
 			MCP:   servers(".qwen/settings.json"),
@@ -201,16 +201,20 @@ func servers(files ...string) part {
 // Names of events by the hook command of memwatchd.
 var (
 	claudeEvents = map[string]string{
-		"session-start": "SessionStart", "prompt": "UserPromptSubmit", "pre-compact": "PreCompact", "stop": "Stop",
-		"session-end": "SessionEnd",
+		"session-start": "SessionStart SubagentStart", "prompt": "UserPromptSubmit", "pre-compact": "PreCompact",
+		"stop": "Stop", "session-end": "SessionEnd",
 	}
 	geminiEvents = map[string]string{
 		"session-start": "SessionStart", "prompt": "BeforeAgent", "pre-compact": "PreCompress", "stop": "AfterAgent",
 		"session-end": "SessionEnd",
 	}
-	qwenEvents   = map[string]string{"session-start": "SessionStart", "prompt": "UserPromptSubmit", "stop": "Stop"}
-	kimiEvents   = map[string]string{"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
-	startEvent   = map[string]string{"session-start": "SessionStart"}
+	qwenEvents = map[string]string{
+		"session-start": "SessionStart SubagentStart", "prompt": "UserPromptSubmit", "stop": "Stop", "session-end": "Stop",
+	}
+	copilotEvents = map[string]string{
+		"session-start": "SessionStart", "prompt": "UserPromptSubmit", "session-end": "Stop",
+	}
+	kimiEvents   = map[string]string{"prompt": "UserPromptSubmit"}
 	cursorEvents = map[string]string{"session-start": "sessionStart"}
 	hermesEvents = map[string]string{"prompt": "pre_llm_call"}
 )
@@ -221,16 +225,15 @@ var hookEvents = []string{"session-start", "prompt", "pre-compact", "stop", "ses
 
 // A hookFormat describes the hooks of an agent.
 type hookFormat struct {
-	events    map[string]string // the agent's name of the event of each command
+	events    map[string]string // the agent's names of the events of each command
 	plain     bool              // the output is text
 	member    string            // of the output in JSON, which contains the text; empty: as of Claude Code
 	maxTokens int               // of the text; 0: no documented limit
 }
 
-// HookEvent returns the agent's name of the event of a hook command of
-// memwatchd, such as SessionEnd for session-end, or "" if the agent has no such
-// event or no hooks.
-func (a Agent) HookEvent(command string) string { return a.hooks.events[command] }
+// HookEvents returns the agent's names of the events of a hook command of memwatchd, such as
+// SessionEnd for session-end. It returns none if the agent has no such event or no hooks.
+func (a Agent) HookEvents(command string) []string { return strings.Fields(a.hooks.events[command]) }
 
 // HookNames returns the names of the agents that run hook commands, sorted.
 func HookNames() (names []string) {
@@ -246,9 +249,9 @@ func HookNames() (names []string) {
 // withhold more than 10,000 characters from the model.
 const maxHookOutput = 10_000
 
-// HookOutput returns the output of a hook command that adds a text to the conversation, and
-// reports whether the output is within the limits of the agent.
-func (a Agent) HookOutput(command, text string) (out []byte, fits bool) {
+// HookOutput returns the output of a hook at an event that adds a text to the conversation,
+// and reports whether the output is within the limits of the agent.
+func (a Agent) HookOutput(event, text string) (out []byte, fits bool) {
 	switch {
 	case a.hooks.plain:
 		out = []byte(text)
@@ -261,7 +264,7 @@ func (a Agent) HookOutput(command, text string) (out []byte, fits bool) {
 				Context string `json:"additionalContext"`
 			} `json:"hookSpecificOutput"`
 		}
-		o.Output.Event, o.Output.Context = a.HookEvent(command), text
+		o.Output.Event, o.Output.Context = event, text
 		out = encodeJSON(o)
 	}
 	out = append(out, '\n')

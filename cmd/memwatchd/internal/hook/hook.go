@@ -23,6 +23,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,8 +78,8 @@ var Events = []Event{
 	{
 		Name: "session-start", short: "Print the memory block for the start of a session",
 		run: printSessionContext, limits: startLimits,
-		long: "The block is printed when a session starts, is cleared or is compacted. Resumed and forked " +
-			"sessions already contain it.",
+		long: "The block is printed when a session starts, is cleared or is compacted, and when a session is resumed " +
+			"that has none. A subagent gets a short block.",
 		try: `{"source": "startup"}`,
 	}, {
 		Name: "prompt", short: "Print the entries that match a prompt", run: printRelevant,
@@ -163,15 +164,31 @@ type hookInput struct {
 	Transcript string `json:"transcript_path"`
 	Dir        string `json:"cwd"`
 
-	Source  string `json:"source"`                 // SessionStart: startup, resume, clear, compact or fork
-	Prompt  string `json:"prompt"`                 // UserPromptSubmit
-	Active  bool   `json:"stop_hook_active"`       // Stop: a hook made the agent continue
-	Message string `json:"last_assistant_message"` // Stop
-	Answer  string `json:"prompt_response"`        // the same, of Gemini CLI
+	Source  string     `json:"source"`                 // SessionStart: startup, resume, clear, compact or fork
+	Prompt  promptText `json:"prompt"`                 // UserPromptSubmit
+	Active  bool       `json:"stop_hook_active"`       // Stop: a hook made the agent continue
+	Message string     `json:"last_assistant_message"` // Stop
+	Answer  string     `json:"prompt_response"`        // the same, of Gemini CLI
 
 	Conversation string         `json:"conversation_id"` // the session, of Cursor
 	Dirs         []string       `json:"workspace_roots"` // the directories, of Cursor
 	Extra        map[string]any `json:"extra"`           // fields of the event, of Hermes Agent
+}
+
+// A promptText is the text of a prompt, a string or, of Kimi, a list of parts with text.
+type promptText string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *promptText) UnmarshalJSON(data []byte) error {
+	var parts []struct{ Text string }
+	err := json.Unmarshal(data, (*string)(p))
+	if err != nil {
+		err = json.Unmarshal(data, &parts)
+	}
+	for _, part := range parts {
+		*p += promptText(part.Text + "\n")
+	}
+	return err
 }
 
 // runAction executes the action of a hook, whose requests take at most the given time.
@@ -285,9 +302,10 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 		h.logDebug(err)
 	}
 	h.agent, _ = agents.Named(h.agentName)
-	event := h.agent.HookEvent(h.command)
-	if e := bareName(h.input.Event); e != "" && e != bareName(event) && e != bareName(h.command) {
-		return cli.Usagef("the hook is for %s, but the event is %s", event, h.input.Event)
+	events := h.agent.HookEvents(h.command)
+	accepted := func(name string) bool { return bareName(name) == bareName(h.input.Event) }
+	if h.input.Event != "" && !slices.ContainsFunc(append(events, h.command), accepted) {
+		return cli.Usagef("the hook is for %s, but the event is %s", strings.Join(events, " and "), h.input.Event)
 	}
 	return nil
 }
@@ -309,11 +327,10 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 		return in, fmt.Errorf("standard input is not a valid hook event: %w", err)
 	}
 	in.Session = cmp.Or(in.Session, in.Conversation)
-	if in.Dir == "" && len(in.Dirs) > 0 {
-		in.Dir = in.Dirs[0]
-	}
+	working, _ := os.Getwd() // the agent runs the hook in its directory
+	in.Dir = cmp.Or(in.Dir, append(in.Dirs, working)[0])
 	if message, ok := in.Extra["user_message"].(string); ok {
-		in.Prompt = message
+		in.Prompt = promptText(message)
 	}
 	if secrets.MatchingID(in.Session) != "" { // neither the spool nor the memory may contain it
 		sum := sha256.Sum256([]byte(in.Session))

@@ -17,12 +17,34 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
+// maxSubagentChars bounds the block of a subagent, in characters.
+const maxSubagentChars = 2000
+
 // printSessionContext prints the context of a new session. It prints the context again
 // when the session was cleared or compacted. It explains an empty block.
 func printSessionContext(ctx context.Context, h *hook) error {
-	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
+	s := h.input.Source
+	if s == "fork" || s == "resume" && (h.input.Session == "" || h.served()) {
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
+	err := h.printContext(ctx, h.startRequest())
+	if empty, ok := errors.AsType[emptyError](err); ok {
+		h.log(empty)
+		return nil
+	}
+	return err
+}
+
+// servedKey precedes the id of a session that has its memory block, in the reports of the
+// spool.
+const servedKey = "\x00served "
+
+// served reports whether this session was given its memory block.
+func (h *hook) served() bool { return spoolOf(h.client).reported(servedKey + h.input.Session) }
+
+// startRequest returns the request for the memory block of a session. A subagent, which has the
+// session of its agent, has been shown nothing.
+func (h *hook) startRequest() api.ContextRequest {
 	r := api.ContextRequest{Format: h.config.Hooks.Format, Session: h.input.Session}
 	switch r.Format {
 	case "auto":
@@ -30,12 +52,20 @@ func printSessionContext(ctx context.Context, h *hook) error {
 	case "boot", "full", "items":
 		r.MaxChars = new(brief.DefaultStartChars)
 	}
-	err := h.printContext(ctx, r)
-	if empty, ok := errors.AsType[emptyError](err); ok {
-		h.log(empty)
-		return nil
+	if h.isSubagent() {
+		r.Session, r.MaxChars = "", new(maxSubagentChars)
 	}
-	return err
+	return r
+}
+
+func (h *hook) isSubagent() bool { return bareName(h.input.Event) == "subagentstart" }
+
+// maxChars returns the largest number of characters of the output.
+func (h *hook) maxChars() int {
+	if h.isSubagent() {
+		return maxSubagentChars
+	}
+	return brief.DefaultStartChars
 }
 
 // minCover is the minimum share of a prompt that the best entry must cover. Most
@@ -49,25 +79,32 @@ const maxQueryChars = 4000
 // optOutRE matches the tag that turns memory off for a prompt.
 var optOutRE = lazyregexp.New(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
 
-// printRelevant prints the entries that match a prompt.
+// printRelevant prints the entries that match a prompt. If the agent has no event at the start
+// of a session, the memory block follows at the first prompt.
 func printRelevant(ctx context.Context, h *hook) error {
-	if optOutRE().MatchString(h.input.Prompt) {
+	prompt := string(h.input.Prompt)
+	if optOutRE().MatchString(prompt) {
 		return errors.New("the prompt contains #nomemory")
 	}
-	query := transcript.CondensePrompt(h.input.Prompt, maxQueryChars)
+	query := transcript.CondensePrompt(prompt, maxQueryChars)
 	if strings.TrimSpace(query) == "" {
 		return errors.New("the prompt is empty")
 	}
-	return h.printContext(ctx, api.ContextRequest{
+	requests := []api.ContextRequest{{
 		Format: "relevant", Query: query, MinCover: minCover,
 		Project: h.project(), OtherProjects: h.config.Hooks.OtherProjects, Dir: config.Worktree(h.input.Dir),
 		Limit: h.config.Hooks.ContextLimit, MaxTokens: h.config.Hooks.ContextTokens, Roots: h.config.Hooks.Roots,
 		Session: h.input.Session,
-	})
+	}}
+	if len(h.agent.HookEvents("session-start")) == 0 && h.input.Session != "" && !h.served() {
+		requests = append(requests, h.startRequest())
+	}
+	return h.printContext(ctx, requests...)
 }
 
-// printContext prints a memory block for the agent.
-func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
+// printContext prints memory blocks for the agent. The last one is cut if they are too long
+// together.
+func (h *hook) printContext(ctx context.Context, requests ...api.ContextRequest) error {
 	// Earlier captures belong to the block. Without a daemon, the request below
 	// reports the same error.
 	deliver, stop := context.WithTimeout(ctx, TimeLimit/4)
@@ -78,27 +115,31 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	// The previous session may have saved something a moment ago.
 	wait, cancel := context.WithTimeout(ctx, TimeLimit/2)
 	defer cancel()
-	a, err := client.Call(wait, h.client, r)
-	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		r.Fresh = cli.WithoutSync
-		a, err = client.Call(ctx, h.client, r)
-	}
-	text, hints := "", []string(nil)
+	text, hints, failed := "", []string(nil), error(nil)
 	if h.command == "session-start" {
 		text = h.waitingBlock()
 	}
-	switch {
-	case err != nil && text == "":
-		return err
-	case err == nil:
+	for _, r := range requests {
+		a, err := client.Call(wait, h.client, r)
+		if err != nil && wait.Err() != nil && ctx.Err() == nil {
+			r.Fresh = cli.WithoutSync
+			a, err = client.Call(ctx, h.client, r)
+		}
+		if err != nil {
+			failed = err
+			break
+		}
 		text, hints = text+a.Text, a.Hints
 		if a.Index.Notice != "" {
 			h.logDebug(errors.New(a.Index.Notice))
 		}
 	}
+	if failed != nil && text == "" {
+		return failed
+	}
 	text = brief.Fit(text, hints, func(text string) bool {
-		_, fits := h.agent.HookOutput(h.command, text)
-		return fits && len(utf16.Encode([]rune(text))) <= brief.DefaultStartChars
+		_, fits := h.hookOutput(text)
+		return fits && len(utf16.Encode([]rune(text))) <= h.maxChars()
 	})
 	if text == "" {
 		return emptyError(strings.Join(append([]string{"nothing to show"}, hints...), "; "))
@@ -106,9 +147,19 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	if !h.limit.Stop() { // the time is over
 		return nil
 	}
-	out, _ := h.agent.HookOutput(h.command, text)
-	_, failed := h.g.Stdout.Write(out)
-	return cmp.Or(err, failed)
+	out, _ := h.hookOutput(text)
+	_, err := h.g.Stdout.Write(out)
+	if requests[len(requests)-1].Format != "relevant" && cmp.Or(err, failed) == nil {
+		spoolOf(h.client).report(servedKey + h.input.Session)
+	}
+	return cmp.Or(failed, err)
+}
+
+// hookOutput returns the output that adds a text to the conversation, and reports whether it
+// is within the limits of the agent.
+func (h *hook) hookOutput(text string) ([]byte, bool) {
+	event := append(h.agent.HookEvents(h.command), "")[0]
+	return h.agent.HookOutput(cmp.Or(h.input.Event, event), text)
 }
 
 // waitingBlock returns the newest statements in the spool, which no answer of the daemon

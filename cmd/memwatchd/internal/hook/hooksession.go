@@ -3,7 +3,6 @@ package hook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -41,9 +40,9 @@ func saveConversation(ctx context.Context, h *hook) error {
 }
 
 // essence returns the important sentences of a conversation and the draft of its
-// session, from the beginning and the end of the conversation. The daemon skips
-// entries that any hook saved before in recent days. Sentences of older messages are
-// omitted: in a resumed session they would be saved again.
+// session, from the beginning and the end of the conversation, unless nothing was decided
+// and the agent has no list. The daemon skips entries that memory contains. Sentences of older
+// messages are omitted: in a resumed session they would be saved again.
 func (h *hook) essence(head, conversation transcript.Conversation) (requests []spooled) {
 	var bullets []string
 	var decisions []api.DraftItem
@@ -63,8 +62,9 @@ func (h *hook) essence(head, conversation transcript.Conversation) (requests []s
 	for some := range slices.Chunk(bullets, bulletsPerRequest) {
 		requests = append(requests, spooled{CaptureRequest: api.CaptureRequest{Bullets: some, Type: "crumb"}})
 	}
-	if h.input.Session != "" && len(conversation.Messages) > 0 {
-		requests = append(requests, spooled{Draft: h.sessionDraft(h.subjectOf(head), conversation, decisions)})
+	draft := h.sessionDraft(subjectOf(head), conversation, decisions)
+	if h.input.Session != "" && len(draft.Draft.Facts)+len(draft.Draft.Tasks) > 0 {
+		requests = append(requests, spooled{Draft: draft})
 	}
 	return requests
 }
@@ -95,14 +95,13 @@ func (h *hook) sessionDraft(summary string, conversation transcript.Conversation
 	return &api.SessionRequest{Session: h.input.Session, Project: h.project(), Day: h.today(), Draft: draft}
 }
 
-// subjectOf returns the beginning of the first prompt of a conversation, unless the prompt
-// contains a credential, whose beginning would not be recognized.
-func (h *hook) subjectOf(head transcript.Conversation) string {
-	line := memory.CleanLine(head.Subject(maxSubject))
-	if line == "" || secrets.MatchingRule(head.Subject(maxProse)) != "" {
-		return fmt.Sprintf("A session of %s.", h.agentName)
+// subjectOf returns the beginning of the first prompt of a conversation, or "" if it has none or
+// if it contains a credential, whose beginning would not be recognized.
+func subjectOf(head transcript.Conversation) string {
+	if secrets.MatchingRule(head.Subject(maxProse)) != "" {
+		return ""
 	}
-	return line
+	return memory.CleanLine(head.Subject(maxSubject))
 }
 
 // today returns the present day of the memory, in the agent's time zone if the

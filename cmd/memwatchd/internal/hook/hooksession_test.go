@@ -212,7 +212,7 @@ func TestOutputOfAgents(t *testing.T) {
 		var out bytes.Buffer
 		h.g.Stdout, h.command, h.agentName = &out, "prompt", name
 		h.agent, _ = agents.Named(name)
-		if h.agent.HookEvent(h.command) == "" {
+		if len(h.agent.HookEvents(h.command)) == 0 {
 			h.command = "session-start"
 		}
 		testkit.Must(t, h.printContext(t.Context(), api.ContextRequest{}))

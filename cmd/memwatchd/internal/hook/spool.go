@@ -151,17 +151,32 @@ func (s spool) lock(ctx context.Context) (unlock func(), err error) {
 // reportOnce reports whether this is the first call with a key, such as a
 // session, of the last days.
 func (s spool) reportOnce(key string) bool {
-	path, reported := filepath.Join(s.dir, "reported.state"), map[string]time.Time{}
-	_ = state.Load(path, 0, &reported)
-	if time.Since(reported[key]) < maxAge {
-		return false
+	first := !s.reported(key)
+	if first {
+		s.report(key)
 	}
-	maps.DeleteFunc(reported, func(_ string, at time.Time) bool { return time.Since(at) > maxAge })
-	reported[key] = time.Now()
+	return first
+}
+
+// reported reports whether a key was reported in the last days.
+func (s spool) reported(key string) bool { return time.Since(s.reports()[key]) < maxAge }
+
+// report records a key as reported.
+func (s spool) report(key string) {
+	reports := s.reports()
+	maps.DeleteFunc(reports, func(_ string, at time.Time) bool { return time.Since(at) > maxAge })
+	reports[key] = time.Now()
 	if os.MkdirAll(s.dir, 0o700) == nil {
-		_ = state.Save(path, reported) // at worst, it is reported again
+		_ = state.Save(s.reportsPath(), reports) // at worst, it is reported again
 	}
-	return true
+}
+
+func (s spool) reportsPath() string { return filepath.Join(s.dir, "reported.state") }
+
+func (s spool) reports() map[string]time.Time {
+	reports := map[string]time.Time{}
+	_ = state.Load(s.reportsPath(), 0, &reports)
+	return reports
 }
 
 // stopsDelivery reports whether an error means that other requests fail now, too, as
