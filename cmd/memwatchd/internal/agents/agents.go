@@ -39,6 +39,7 @@ type Agent struct {
 	dirs    []string // settings directories; the agent is installed if one exists
 	parts   map[Component]part
 	hooks   hookFormat
+	plugin  plugin
 }
 
 // A part is the form of a component in the settings files of a user.

@@ -8,6 +8,7 @@ type Finding struct {
 	Agent         Agent
 	Installations []Installation
 	Faults        []Fault
+	Plugin        string // command that removes the plugin of memwatchd, "" for none
 }
 
 // An Installation is a command of memwatchd in a settings file.
@@ -33,7 +34,7 @@ func DetectAgents(m Machine) []Finding {
 		if err != nil && !slices.ContainsFunc(a.dirs, func(dir string) bool { return exists(m.path(dir)) }) {
 			continue
 		}
-		f := Finding{Agent: a}
+		f := Finding{Agent: a, Plugin: a.Plugin(m)}
 		for _, p := range []Component{MCP, Hooks} {
 			f.addInstallations(m, p)
 		}

@@ -54,7 +54,8 @@ var All = []Agent{
 			},
 			Hooks: {syntax: jsonHooks{timeout: 5}, files: []string{"$CLAUDE_CONFIG_DIR|.claude/settings.json"}},
 		},
-		hooks: hookFormat{events: claudeEvents},
+		hooks:  hookFormat{events: claudeEvents},
+		plugin: plugin{"$CLAUDE_CONFIG_DIR|.claude/settings.json", "claude plugin uninstall memwatchd@memwatchd"},
 	},
 	{
 		// docs.cline.bot/mcp and developersdigest.tech/mcp-servers/clients/cline (2026-08): the
@@ -73,7 +74,8 @@ var All = []Agent{
 				note: "Codex runs hooks that you have trusted: run /hooks in Codex",
 			},
 		},
-		hooks: hookFormat{events: claudeEvents, maxTokens: 2500},
+		hooks:  hookFormat{events: claudeEvents, maxTokens: 2500},
+		plugin: plugin{"$CODEX_HOME|.codex/config.toml", "codex plugin remove memwatchd@memwatchd"},
 	},
 	{
 		// github/docs, copilot/reference: hooks-reference, cli-config-dir-reference, and
@@ -90,7 +92,8 @@ var All = []Agent{
 				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
 			},
 		},
-		hooks: hookFormat{events: copilotEvents, member: "additionalContext"},
+		hooks:  hookFormat{events: copilotEvents, member: "additionalContext"},
+		plugin: plugin{"$COPILOT_HOME|.copilot/settings.json", "copilot plugin uninstall memwatchd@memwatchd"},
 	},
 	{
 		// cursor.com/docs/agent/hooks, from stored copies of its schema (2026-03 to 2026-08), and
@@ -118,7 +121,8 @@ var All = []Agent{
 			},
 			Hooks: {syntax: jsonHooks{timeout: 5000}, files: []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"}},
 		},
-		hooks: hookFormat{events: geminiEvents},
+		hooks:  hookFormat{events: geminiEvents},
+		plugin: plugin{"$GEMINI_CLI_HOME|/.gemini/extensions/memwatchd", "gemini extensions uninstall memwatchd"},
 	},
 	{
 		// NousResearch/hermes-agent, website/docs/user-guide/features: mcp, hooks (2026-11). What
@@ -171,7 +175,8 @@ var All = []Agent{
 			MCP:   servers(".qwen/settings.json"),
 			Hooks: {syntax: jsonHooks{timeout: 5000}, files: []string{".qwen/settings.json"}},
 		},
-		hooks: hookFormat{events: qwenEvents},
+		hooks:  hookFormat{events: qwenEvents},
+		plugin: plugin{".qwen/extensions/memwatchd", "qwen extensions uninstall memwatchd"},
 	},
 	{
 		// agentskills.io (2026-08).

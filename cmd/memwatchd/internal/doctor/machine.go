@@ -186,6 +186,14 @@ func agentFindings(a agents.Finding, command func(string) string) (list findings
 	for _, f := range a.Faults {
 		list.add(warning, "Correct the file.", "", "%s: %s: %v", title, f.File, f.Err)
 	}
+	switch {
+	case a.Plugin != "" && len(a.Installations) > 0:
+		list.add(warning, "Remove the plugin, or run `memwatchd hook uninstall` and `memwatchd mcp uninstall`.", a.Plugin,
+			"%s has the plugin of memwatchd and its settings: each session gets everything twice.", title)
+	case a.Plugin != "":
+		list.add(passed, "", "", "%s has the plugin of memwatchd.", title)
+		return list
+	}
 	for _, part := range []agents.Component{agents.MCP, agents.Hooks} {
 		name := map[agents.Component]string{agents.MCP: "tools", agents.Hooks: "hooks"}[part]
 		if a.Agent.Name == "skill" {

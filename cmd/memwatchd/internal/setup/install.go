@@ -245,6 +245,10 @@ func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.C
 	if !i.remove {
 		files = []string{a.File(i.component, m)}
 	}
+	if remove := a.Plugin(m); remove != "" && !i.remove {
+		return nil, fmt.Errorf("%s has the plugin of memwatchd, with the same tools and hooks: to use its settings instead, "+
+			"run `%s`", a.Title, remove)
+	}
 	var changes []*fileChange
 	for _, file := range files {
 		c, err := i.planFile(a, file, command)
@@ -275,10 +279,13 @@ func (i *installer) planFile(a agents.Agent, file string, command agents.Command
 			c.replaced = installed[0]
 		}
 		c.after, err = a.Install(i.component, s.data, command)
-	case s.link: // the user created the file
+	case s.link || loadBefores()[s.path].Existed: // the user created the file
 		c.after, err = a.Remove(i.component, s.data)
 	case s.info != nil:
 		c.after, err = a.Uninstall(i.component, s.data)
+	}
+	if original, known := s.original(); i.remove && err == nil && known && !hasParts(a, c.after) {
+		c.after = original
 	}
 	if at, ok := errors.AsType[*agents.Error](err); ok {
 		return nil, fmt.Errorf("%s:%w", file, at)
@@ -300,6 +307,17 @@ func (i *installer) planFile(a agents.Agent, file string, command agents.Command
 	c.diff = i.g.Diff(file, s.data, c.after)
 	c.Diff = c.diff.Hunks
 	return c, nil
+}
+
+// hasParts reports whether a settings file of an agent contains a part of memwatchd.
+func hasParts(a agents.Agent, data []byte) bool {
+	return slices.ContainsFunc(components, func(p agents.Component) bool {
+		if !a.Supports(p) {
+			return false
+		}
+		commands, err := a.Installed(p, data)
+		return err == nil && len(commands) > 0
+	})
 }
 
 // printChanges prints the planned or written changes.

@@ -44,6 +44,9 @@ func (c *fileChange) writeFile() error {
 		}
 	} else {
 		err = c.settings.replace(c.after)
+		if err == nil {
+			err = c.settings.recordChange(c.after)
+		}
 	}
 	c.Written = err == nil
 	return err

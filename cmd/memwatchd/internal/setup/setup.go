@@ -126,6 +126,19 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 	}
 	memory := *g
 	g.Config.Dir = "" // the configuration names it
+	m, err := ThisMachine()
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		a, _ := agents.Named(name)
+		remove := a.Plugin(m)
+		if remove != "" {
+			fmt.Fprintf(g.Stdout, "%s has the plugin of memwatchd: its settings stay. To use them instead, run `%s` before.\n",
+				a.Title, remove)
+		}
+		return remove != ""
+	})
 	i := &installer{g: g, brief: true}
 	supporting := func(p agents.Component) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
@@ -209,6 +222,11 @@ func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool)
 		}
 		return names
 	})}
+	for _, f := range found {
+		if f.Plugin != "" {
+			fmt.Fprintf(g.Stdout, "%s: the plugin of memwatchd stays. To remove it, run `%s`\n", f.Agent.Name, f.Plugin)
+		}
+	}
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
 		return errors.Join(append(failed, err)...)
