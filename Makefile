@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint bench fuzz eval dist dist-check clean
+.PHONY: help build install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint agents bench fuzz eval dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -150,13 +150,17 @@ lint: ## run gofmt, vet, staticcheck, builds and go mod tidy -diff
 	GOOS=windows $(GO) build -o /dev/null ./cmd/memwatchd
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
-	@for module in bench browser release secretrules; do \
+	@for module in agents bench browser release secretrules; do \
 	  echo "tools/$$module"; cd $(CURDIR)/tools/$$module && export CGO_ENABLED=0 && \
 	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff || exit 1; \
 	done
 	cd tools/secretrules && $(GO) run . -check
 
 # Benchmarks of the program beside SQLite's FTS5 and ripgrep, then of its packages.
+# Flags: AGENTFLAGS='-agents codex,kimi -store DIRECTORY' keeps the programs for the next run.
+agents: build ## run the vendors' agents from npm against an endpoint of our own
+	cd tools/agents && $(GO) run . $(AGENTFLAGS)
+
 bench: ## measure beside SQLite FTS5 and ripgrep
 	cd tools/bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

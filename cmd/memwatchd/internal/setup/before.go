@@ -41,14 +41,18 @@ func (s *settingsFile) original() (data []byte, known bool) {
 	return bytes.Join([][]byte{s.data[:b.Prefix], b.Middle, s.data[len(s.data)-b.Suffix:]}, nil), true
 }
 
-// recordChange records that a settings file was replaced, for [settingsFile.original].
-func (s *settingsFile) recordChange(after []byte) error {
+// recordChange records that a settings file was replaced, for [settingsFile.original]. A file that
+// had parts of memwatchd and is unknown stays unknown.
+func (s *settingsFile) recordChange(after []byte, hadParts bool) error {
 	original, known := s.original()
-	if !known {
-		original = s.data
-	}
 	all := loadBefores()
-	b := before{Existed: known && all[s.path].Existed || !known && s.info != nil, After: sha256.Sum256(after)}
+	b := before{Existed: all[s.path].Existed, After: sha256.Sum256(after)}
+	if !known {
+		original, b.Existed = s.data, b.Existed || s.info != nil
+	}
+	if !known && hadParts {
+		b.After = [sha256.Size]byte{}
+	}
 	short := min(len(original), len(after))
 	for b.Prefix < short && original[b.Prefix] == after[b.Prefix] {
 		b.Prefix++

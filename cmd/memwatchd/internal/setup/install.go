@@ -272,7 +272,7 @@ func (i *installer) planFile(a agents.Agent, file string, command agents.Command
 		return nil, err
 	}
 	c := &fileChange{Agent: a.Name, Component: i.component, Scope: "user", File: file, Command: command,
-		title: a.Title, settings: s, after: s.data}
+		title: a.Title, settings: s, after: s.data, hadParts: hasParts(a, s.data)}
 	switch {
 	case !i.remove:
 		if installed, err := a.Installed(i.component, s.data); err == nil && len(installed) > 0 {

@@ -29,6 +29,7 @@ type fileChange struct {
 	title    string // of the agent
 	settings *settingsFile
 	replaced agents.Command // the first command of memwatchd in the file before; nil for none
+	hadParts bool           // the file had a part of memwatchd before
 	after    []byte
 	diff     api.FileDiff
 }
@@ -45,7 +46,7 @@ func (c *fileChange) writeFile() error {
 	} else {
 		err = c.settings.replace(c.after)
 		if err == nil {
-			err = c.settings.recordChange(c.after)
+			err = c.settings.recordChange(c.after, c.hadParts)
 		}
 	}
 	c.Written = err == nil
