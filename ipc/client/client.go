@@ -148,13 +148,13 @@ func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMe
 }
 
 // sendRequest sends a request. If an older daemon does not know a field of a request that
-// only reads, sendRequest repeats the request without the field. It does not repeat changes
-// or omit the scope: both would then mean something else.
+// only reads, or a use of the field, sendRequest repeats the request without the field. It
+// does not repeat changes or omit the scope: both would then mean something else.
 func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Response, error) {
 	op, fields := req.Operation(), c.Scope.CompleteFields(req)
 	for {
 		res, err := c.sendFields(ctx, op, fields)
-		name, unknown := findUnknown(op, err)
+		name, unknown := findUnknown(req, err)
 		if !unknown {
 			return res, err
 		}
@@ -169,15 +169,19 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	}
 }
 
-// findUnknown reports whether an error means that the daemon does not know a field or the
-// operation, and returns the name. Requests contain only those of package api, so a daemon of the
-// same version knows all of them. The name is empty for a field of an object.
-func findUnknown(op *api.Operation, err error) (name string, unknown bool) {
+// findUnknown reports whether an error means that the daemon does not know a field, a use of
+// it, or the operation, and returns the name. Requests contain only those of package api, so a
+// daemon of the same version knows all of them. The name is empty for a field of an object.
+func findUnknown(req *api.Request, err error) (name string, unknown bool) {
 	failure, failed := errors.AsType[*api.Error](err)
 	if !failed {
 		return "", false
 	}
+	op := req.Operation()
 	object, rest, _ := strings.Cut(failure.Message, ": ")
+	if strings.HasPrefix(rest, "no effect with ") && failure.Code == api.Invalid {
+		return object, req.WithDefaults().Check() == nil
+	}
 	if p, err := op.Param(object); err == nil && p.Kind() == "object" && failure.Code == api.Invalid {
 		return "", strings.HasPrefix(rest, "unknown field ")
 	}

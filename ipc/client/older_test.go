@@ -92,8 +92,7 @@ func TestOlderDaemon(t *testing.T) {
 
 // TestUnknownField checks which errors of a daemon mean that it is older.
 func TestUnknownField(t *testing.T) {
-	session, err := api.LookUp("session")
-	must(t, err)
+	session := api.RequestOf(api.SessionRequest{Session: "a"})
 	for _, c := range []struct {
 		err  error
 		want string
@@ -113,6 +112,15 @@ func TestUnknownField(t *testing.T) {
 		name, unknown := findUnknown(session, c.err)
 		if got := fmt.Sprint(name, " ", unknown); got != c.want {
 			t.Errorf("%v: %s, want %s", c.err, got, c.want)
+		}
+	}
+
+	// A daemon of this version finds values without effect, too, but only those that Check finds.
+	refused := api.Errorf(api.Invalid, "query: no effect with `format` relevant")
+	for format, want := range map[string]string{"relevant": "query true", "boot": "query false"} {
+		name, unknown := findUnknown(api.RequestOf(api.ContextRequest{Format: format, Query: "a"}), refused)
+		if got := fmt.Sprint(name, " ", unknown); got != want {
+			t.Errorf("format %s: %s, want %s", format, got, want)
 		}
 	}
 }
