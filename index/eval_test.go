@@ -454,7 +454,7 @@ func (e *evaluation) print() {
 			for baseline, q := range r.others {
 				others[baseline] += q.ndcg / n
 			}
-			if was, ok := before[r.set+"\t"+r.unit+"\t"+r.question]; ok {
+			if was, ok := before[r.set+"\t"+r.unit+"\t"+strings.Join(strings.Fields(r.question), " ")]; ok {
 				since = append(since, q.ndcg-was.ndcg)
 				if math.Abs(q.ndcg-was.ndcg) > 1e-5 {
 					changed++
