@@ -9,22 +9,25 @@ import (
 
 // stopWords contains words that contribute little to a query, in lower case and
 // as they are written: "she'll" is a stop word and "shell" is not, although
-// they are one term.
-var stopWords = sync.OnceValue(func() map[string]bool {
-	m := make(map[string]bool)
-	newAnalyzer().eachToken(stopText, func(t token) {
-		m[stopText[t.start:t.end]] = true
-	})
+// they are one term. It maps those of English and Chinese to -1, and others to 1.
+var stopWords = sync.OnceValue(func() map[string]int {
+	m := make(map[string]int)
 	for word := range strings.FieldsSeq(functionText) {
-		m[word] = true
+		m[word] = 1
 	}
+	newAnalyzer().eachToken(stopText, func(t token) {
+		m[stopText[t.start:t.end]] = -1
+	})
 	return m
 })
 
-// isStopWord reports whether a token of a text is a stop word, such as an elided one.
-func isStopWord(text string, t token) bool {
-	return isElision(text, t) || stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
+// stopWordOf returns the value in [stopWords] of a token of a text, or 0.
+func stopWordOf(text string, t token) int {
+	return stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
 }
+
+// isStopWord reports whether a token of a text is a stop word, such as an elided one.
+func isStopWord(text string, t token) bool { return isElision(text, t) || stopWordOf(text, t) != 0 }
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before
 being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
@@ -217,7 +220,7 @@ const routineRunes = "的了是在我你您他她它们吗呢吧啊呀么什哪�
 
 // isRoutine reports whether a term hardly indicates the topic of a message.
 func isRoutine(term string) bool {
-	if routineWords()[term] || stopWords()[term] {
+	if routineWords()[term] || stopWords()[term] != 0 {
 		return true
 	}
 	first, size := utf8.DecodeRuneInString(term)

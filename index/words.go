@@ -83,6 +83,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 		a.eachToken(phrase, func(t token) { quoted[t.term] = true })
 	}
 	var tokens []token
+	language := 0 // below 0, function words of other languages are names, such as Los Angeles
 	a.eachToken(text, func(t token) {
 		switch {
 		case t.subword && !t.joined && isNumber(t.term):
@@ -93,6 +94,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			})
 		}
 		tokens = append(tokens, t)
+		language += stopWordOf(text, t)
 	})
 	type key struct {
 		term string
@@ -101,7 +103,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	known := make(map[key]int) // indexes of the terms
 	for _, t := range tokens {
 		q := qterm{term: t.term, prefix: prefixOfWord(text, t)}
-		q.stop = q.prefix == "" && isStopWord(text, t)
+		q.stop = q.prefix == "" && isStopWord(text, t) && (language >= 0 || stopWordOf(text, t) <= 0 || len(t.term) == 1)
 		if !quoted[t.term] {
 			q.typo = typoOf(text, t)
 		}
