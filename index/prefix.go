@@ -51,7 +51,8 @@ func (s *search) insertTerm(i *int, t qterm) {
 // expandPrefix adds the readable terms of the words that begin with the prefix of
 // the i-th term, which df entries contain as a whole: these precede the others. All of
 // the words are as rare as they are together, because any of them may be meant.
-func (s *search) expandPrefix(i, df int) {
+// expandPrefix reports whether there are any.
+func (s *search) expandPrefix(i, df int) bool {
 	t := s.words.terms[i]
 	terms := s.completionsOf(t.prefix)
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
@@ -66,6 +67,7 @@ func (s *search) expandPrefix(i, df int) {
 			s.insertTerm(&i, qterm{term: term, weight: t.weight, maxIdf: maxIdf, minDF: together})
 		}
 	}
+	return together > 0
 }
 
 // countBlocks returns the number of readable blocks that contain words, summed over the words.

@@ -161,12 +161,10 @@ func (s *search) scoreTerms() {
 			}
 			df = s.readTerm(kind, t)
 		}
-		switch {
-		case s.err != nil:
+		if s.err != nil {
 			return
-		case t.prefix != "":
-			s.expandPrefix(i, df)
-		case len(s.list) == 0:
+		}
+		if completed := t.prefix != "" && s.expandPrefix(i, df); !completed && len(s.list) == 0 {
 			s.correctTerm(i)
 		}
 		if s.err != nil {
