@@ -3,6 +3,8 @@ package index
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -89,9 +91,10 @@ func (b *builder) parse(q *Query) (included, excluded words) {
 		text += "*"
 	}
 	included = b.parseQuery(text, q.Mode == Overlap)
-	if q.Mode == Overlap && !q.Exact {
-		included.phrases = nil // the order is that of the formula
-	}
+	included.phrases = slices.DeleteFunc(included.phrases, func(phrase string) bool {
+		// In Overlap, the order is that of the formula. A quoted word is found by its score.
+		return !q.Exact && (q.Mode == Overlap || strings.Count(phrase, " ") == 2)
+	})
 	if q.Mode == Relevance && !q.Cover {
 		included.addForms()
 	}
