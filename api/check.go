@@ -8,7 +8,7 @@ import (
 // CheckRequest requests a comparison of the files and the index.
 type CheckRequest struct {
 	Path string `json:"path" arg:"1" complete:"path" doc:"check only this file, or files below this directory"`
-	Fix  bool   `json:"fix" doc:"correct wrong task counters in frontmatter, and index differing files again"`
+	Fix  bool   `json:"fix" doc:"split files that contain text for other readers, correct wrong task counters in frontmatter, and index differing files again"`
 	// several, because a problem lists the changes of a file
 	Dismiss []string `json:"dismiss" doc:"ids of changes whose text another program removed on purpose: do not report them any more"`
 	Fresh

@@ -10,7 +10,7 @@ type CaptureRequest struct {
 	Session    string   `json:"session" complete:"session" doc:"id of the session"`
 	Evidence   []string `json:"evidence" complete:"path" doc:"evidence for the bullets: paths, path#id or URLs"`
 	Project    string   `json:"project" doc:"project of the bullets, such as the name of a repository: adds the tag project:NAME"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the bullets may be shown: private_only, or public_ok for public contexts too"`
+	Visibility string   `json:"visibility" enum:"private_only,public_ok" doc:"where the bullets may be shown: private_only, or public_ok for public contexts too; by default as configured for daily notes"`
 	Scope
 	For[CaptureAnswer]
 }
@@ -37,7 +37,7 @@ type NoteRequest struct {
 	Project    string   `json:"project" doc:"project of the note, such as the name of a repository: adds the tag project:NAME"`
 	Type       string   `json:"type" enum:"fact,preference,project,decision,crumb,request,result" doc:"type of the note: fact, preference, project, decision, crumb, request or result; default: crumb"`
 	Importance float64  `json:"importance" min:"0" max:"1" doc:"importance, 0 to 1; 0.8 and more protects the note from archiving and requires a private context"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the note may be shown: private_only, or public_ok for public contexts too"`
+	Visibility string   `json:"visibility" enum:"private_only,public_ok" doc:"where the note may be shown: private_only, or public_ok for public contexts too; by default as configured for daily notes"`
 	Source     string   `json:"source" doc:"origin of the note, such as a message id"`
 	Evidence   []string `json:"evidence" complete:"path" doc:"evidence for the note: paths, path#id or URLs"`
 	Scope

@@ -97,7 +97,7 @@ type TodoAddRequest struct {
 	Text       string `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the task, on one line"`
 	Due        string `json:"due" doc:"due date: YYYY-MM-DD, today, tomorrow, the next day with the name of a weekday, or an interval such as 3d or 2w"`
 	Project    string `json:"project" doc:"project of the task, such as the name of a repository: adds the tag project:NAME"`
-	Visibility string `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the task may be shown: private_only, or public_ok for public contexts too"`
+	Visibility string `json:"visibility" enum:"private_only,public_ok" doc:"where the task may be shown: private_only, or public_ok for public contexts too; by default as configured for daily notes"`
 	Source     string `json:"source" doc:"origin of the task, such as a message id"`
 	Scope
 	For[TodoAddAnswer]

@@ -34,7 +34,7 @@ func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *f
 		func(p string) bool { return !strings.HasPrefix(p, dir+"/") || strings.Count(p, "/") > 3 })
 	target := ""
 	for n := 1; target == ""; n++ { // Paths may not contain recently created files yet
-		name := c.archiveName(dir, now, n)
+		name := c.archiveName(dir, doc.Partition.Visibility, now, n)
 		file, err := c.Disk.Read(name)
 		if err != nil || len(file.Data) < maxArchive {
 			target = name
@@ -56,13 +56,21 @@ func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *f
 			Path: target, Cause: "archive", Requested: asked,
 			Reason: fmt.Sprintf("%s of %s", api.Plural(len(missing), "item"), plan.Path),
 			Edit: func(old *vault.File) ([]byte, error) {
+				v := doc.Partition.Visibility
 				if old == nil {
 					old = &vault.File{Path: target, Data: []byte{}, ModTime: now}
 					if subject != "" {
 						old.Data = memory.NewItems(subject)
 					}
+					if v == memory.PublicOK {
+						old.Data = memory.WithVisibility(old.Data, v.String())
+					}
 				}
-				r := c.Parse(*old).Revise()
+				archive := c.Parse(*old)
+				if archive.Partition.Visibility != v {
+					return nil, fmt.Errorf("%s is not %s", target, v)
+				}
+				r := archive.Revise()
 				for _, s := range missing {
 					r.AppendVerbatim(archiveSection(plan.Path, s.Section), string(s.copy))
 				}

@@ -99,24 +99,9 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 		return nil, errors.New("the entry would be parsed differently on its own")
 	}
 	r := alone.Revise()
-	var inherited []string
-	set := func(key, value string) {
-		r.SetAttribute(0, key, value)
-		inherited = append(inherited, key)
-	}
-	_, written := e.Attributes["visibility"]
-	switch {
-	case it.Partition.Visibility == e.Partition.Visibility:
-	case written || e.Partition.Visibility != memory.PublicOK:
-		return nil, errors.New("the visibility of the entry depends on the surrounding text")
-	default:
-		set("visibility", memory.PublicOK.String())
-	}
 	if _, written := e.Attributes["updated"]; !written && e.Added == "" && !e.Time.IsZero() {
-		set("updated", e.Time.UTC().Format(time.RFC3339))
-	}
-	if len(inherited) > 0 {
-		r.SetAttribute(0, attrInherited, strings.Join(inherited, ","))
+		r.SetAttribute(0, "updated", e.Time.UTC().Format(time.RFC3339))
+		r.SetAttribute(0, attrInherited, "updated")
 	}
 	for _, key := range []string{attrFrom, attrSection, attrArchived} {
 		if _, written := e.Attributes[key]; written {
@@ -142,8 +127,8 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	switch o, ok := c.archivedOrigin(placed, it); {
 	case !ok || o != originOf(doc, e):
 		return nil, errors.New("the entry could not be restored unchanged")
-	case it.Type != e.Type || it.Partition.Visibility != e.Partition.Visibility:
-		return nil, errors.New("the type or visibility of the entry would change in the archive")
+	case it.Type != e.Type:
+		return nil, errors.New("the type of the entry would change in the archive")
 	}
 	return copied, nil
 }
@@ -156,7 +141,7 @@ func (c *Compactor) originalLines(copied string) ([]byte, error) {
 	}
 	r := doc.Revise()
 	for key := range strings.SplitSeq(doc.Entries[0].Attributes[attrInherited], ",") {
-		if key == "visibility" || key == "updated" {
+		if key == "visibility" || key == "updated" { // earlier archives contain the visibility of the file
 			r.SetAttribute(0, key, "")
 		}
 	}
@@ -197,7 +182,7 @@ func archiveOf(doc *memory.Document) (dir, subject string, err error) {
 		name, _, _ := strings.Cut(below, "/")
 		return "_longterms/" + name + "/_archive", "", nil
 	case doc.Place.Dir == "":
-		subject = doc.Own.Owner
+		subject = doc.Partition.Owner
 	default:
 		subject = doc.Claim
 	}
@@ -208,12 +193,15 @@ func archiveOf(doc *memory.Document) (dir, subject string, err error) {
 }
 
 // archiveName returns the path of the n-th file, from 1, of the month of now in
-// an archive. The name contains the host, so that two machines that share a
+// an archive for text of a visibility. The name contains the host, so that two machines that share a
 // directory never write the same file.
-func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
+func (c *Compactor) archiveName(dir string, v memory.Visibility, now time.Time, n int) string {
 	name := now.In(cmp.Or(c.Location, time.UTC)).Format("2006-01") + "." + HostName(c.Host)
 	if n > 1 {
 		name += fmt.Sprintf("-%d", n)
+	}
+	if v == memory.PublicOK {
+		name += memory.PublicFile
 	}
 	return dir + "/" + name + ".md"
 }

@@ -188,7 +188,7 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 		return nil
 	}
 	if dir, _, err := archiveOf(doc); err == nil {
-		plan.Archive = c.archiveName(dir, answer.AsOf, 1)
+		plan.Archive = c.archiveName(dir, doc.Partition.Visibility, answer.AsOf, 1)
 	}
 	if r.DryRun {
 		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil && r.Diff != nil {

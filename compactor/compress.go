@@ -175,7 +175,7 @@ func (p *compressPlanner) targetPath(d *memory.Document) (string, error) {
 		return "", errors.New("the structure of the file is ambiguous; run `memwatchd check`")
 	case first == "":
 		return "", errors.New("the archive has no distinct path for the file")
-	case sameReaders(d, p.Layout.Parse(to, d.Source, memory.Meta{})):
+	case d.Partition == p.Layout.Parse(to, d.Source, memory.Meta{}).Partition:
 		return to, nil
 	case to == first:
 		return "", errors.New("the file would have other readers in the archive")
@@ -189,17 +189,6 @@ func (p *compressPlanner) exists(path string) bool {
 	}
 	_, err := p.Disk.Read(path)
 	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// sameReaders reports whether two files with the same text have the same
-// readers, entry by entry.
-func sameReaders(a, b *memory.Document) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Own == b.Own && a.Partition == b.Partition &&
-		slices.EqualFunc(a.Entries, b.Entries, func(x, y memory.Entry) bool { return x.Partition == y.Partition }) &&
-		sameReaders(a.Excerpt(), b.Excerpt())
 }
 
 // A lineTopic is the common property of the entries that a summary line joins.
@@ -305,7 +294,7 @@ func plainTitle(title string) string {
 // that its text parses as intended.
 func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *memory.Layout) (summaryLine, error) {
 	s := summaryLine{subject: a.subject, SummaryLine: api.SummaryLine{
-		Path: memory.SummaryPath(a.subject, a.project, d.Front.ContactID), Project: a.project,
+		Path: memory.SummaryPath(a.subject, a.project, d.Front.ContactID, a.visibility), Project: a.project,
 		Visibility: a.visibility.String(), Text: text,
 	}}
 	title := currentTitle(a.project, d.Place.Day)
@@ -329,7 +318,7 @@ func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *mem
 		}
 	}
 	s.summary = memory.Summary{
-		Title: title, Text: s.Text, Visibility: a.visibility, Evidence: s.Evidence,
+		Title: title, Text: s.Text, Evidence: s.Evidence,
 		Attributes: map[string]string{"updated": updated.UTC().Format(time.RFC3339)},
 	}
 	for key, value := range map[string]string{"source": a.author.Source, "written_by": a.author.By} {

@@ -98,25 +98,20 @@ func (f *compressedFile) check(now *vault.File) error {
 
 // addSummary returns a summary file with the missing lines added.
 func (c *Compress) addSummary(lines []summaryLine, target string, old *vault.File) ([]byte, error) {
-	subject := lines[0].subject
+	subject, public := lines[0].subject, lines[0].Visibility == memory.PublicOK.String()
 	if old == nil {
 		old = &vault.File{Path: target, Data: memory.NewItems(subject)}
+		if public {
+			old.Data = memory.WithVisibility(old.Data, lines[0].Visibility)
+		}
 	}
 	parse := c.parser(target, old.ModTime)
 	doc := parse(old.Data)
-	if doc.Claim != "" && doc.Claim != subject {
+	switch {
+	case doc.Claim != "" && doc.Claim != subject:
 		return nil, fmt.Errorf("%s belongs to another subject", target)
+	case doc.Partition.Visibility.String() != lines[0].Visibility:
+		return nil, fmt.Errorf("%s is not %s", target, lines[0].Visibility)
 	}
-	source, err := putLines(doc, lines, c.Layout, parse)
-	if err != nil {
-		// A public line would expose a heading that is visible only to some
-		// readers. Make the lines private instead.
-		for i := range lines {
-			lines[i].summary.Visibility = memory.PrivateOnly
-		}
-		if closed, err := putLines(doc, lines, c.Layout, parse); err == nil {
-			return closed, nil
-		}
-	}
-	return source, err
+	return putLines(doc, lines, c.Layout, parse)
 }

@@ -25,15 +25,14 @@ type currentSummary struct {
 }
 
 // putLines returns a summary file in which each line is part of the current
-// summary of its topic: of its project, subject or contact, with the same readers
-// and the same author. A line that an interrupted run has written changes nothing.
+// summary of its topic: of its project, subject or contact, with the same author. A line that an interrupted run has written changes nothing.
 func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse func([]byte) *memory.Document) ([]byte,
 	error) {
 	var list []currentSummary
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.IsSummary() {
 			list = append(list, currentSummary{memory.Summary{Title: e.Title, Text: e.SummaryText(),
-				Visibility: e.Partition.Visibility, Evidence: e.Evidence, Attributes: e.Attributes}, i, false})
+				Evidence: e.Evidence, Attributes: e.Attributes}, i, false})
 		}
 	}
 	for i := range lines {
@@ -57,7 +56,7 @@ func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse
 	for i := range list {
 		switch c := &list[i]; {
 		case c.at < 0:
-			r.Append(c.Section(), c.String())
+			r.Append([]string{memory.SummarySection}, c.String())
 		case c.changed:
 			r.Replace(c.at, c.String())
 		}
@@ -69,7 +68,7 @@ func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse
 func sameTopic(a, b *memory.Summary) bool {
 	topicA, _, okA := cutDay(a.Title)
 	topicB, _, okB := cutDay(b.Title)
-	return okA && okB && topicA == topicB && a.Visibility == b.Visibility &&
+	return okA && okB && topicA == topicB &&
 		a.Attributes["source"] == b.Attributes["source"] && a.Attributes["written_by"] == b.Attributes["written_by"]
 }
 

@@ -43,7 +43,7 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*api.Resto
 	if !ok {
 		return fail(ErrNotArchived)
 	}
-	b := &restoration{Compactor: c, origin: o, archive: archive, visibility: e.Partition.Visibility}
+	b := &restoration{Compactor: c, origin: o, archive: archive, visibility: doc.Partition.Visibility}
 	in, err := c.Writer.Write(ctx, vault.Change{
 		Path: o.from, Cause: "restore", Requested: true, Reason: "from " + archive, Edit: b.insertEntry,
 	})
@@ -80,7 +80,10 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it names %s as its source, but that file has another archive", ErrNotArchived,
 			b.from)
 	}
-	if at := b.findEntry(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
+	if doc.Partition.Visibility > b.visibility {
+		return nil, fmt.Errorf("%s is public, and the entry is not", b.from)
+	}
+	if at := b.findEntry(doc); at >= 0 {
 		// A killed process restored the entry, or it was never removed.
 		b.restored = api.RestoreAnswer{ID: b.from + "#" + doc.Entries[at].ID, Path: b.from, Line: doc.Entries[at].Line}
 		return old.Data, nil
@@ -96,16 +99,6 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 	at := b.findEntry(doc)
 	if at < 0 {
 		return nil, errors.New("the entry would be parsed differently in its file")
-	}
-	if doc.Entries[at].Partition.Visibility != b.visibility {
-		// The file now sets another visibility.
-		r := doc.Revise()
-		r.SetAttribute(at, "visibility", b.visibility.String())
-		text, err = r.Apply(parse)
-		if err != nil {
-			return nil, err
-		}
-		doc = parse(text)
 	}
 	b.restored = api.RestoreAnswer{ID: b.from + "#" + doc.Entries[at].ID, Path: b.from, Line: doc.Entries[at].Line}
 	return text, nil

@@ -21,9 +21,9 @@ func notesRoot() *tree {
 - We chose PostgreSQL 17. <!-- type=decision id=pg -->
 - The cat is called Mo.
 - the word is hunter2
-- Rent is 900. <!-- visibility=private_only id=rent -->
 - #project:atlas ships in May
 `)},
+		{Name: "2026-01-01/cli.private.md", Data: []byte("---\nvisibility: private_only\n---\n- Rent is 900. <!-- id=rent -->\n")},
 		{Name: "2026-01-02/cli.md", Data: []byte("- One more thing\n")},
 	})
 }
@@ -78,23 +78,23 @@ func TestSummarizer(t *testing.T) {
 		t.Errorf("asked\n%s", got)
 	}
 	lines := []string{
-		"private_only  false: Rent is 900. [2026-01-01/cli.md#rent]",
 		"public_ok  true: They said We chose PostgreSQL 17. [2026-01-01/cli.md#pg 2026-01-01/cli.md]",
 		"public_ok atlas true: They said #project:atlas ships in May [2026-01-01/cli.md]",
+		"private_only  false: Rent is 900. [2026-01-01/cli.private.md#rent]",
 		"public_ok  true: They said One more thing [2026-01-02/cli.md]",
 	}
 	if got := strings.Join(summaryTexts(plan), "\n"); got != strings.Join(lines, "\n") {
 		t.Errorf("planned\n%s", got)
 	}
 	report, err := c.Run(t.Context(), 0, false)
-	if err != nil || report.Applied != 2 || len(report.Left) > 0 {
+	if err != nil || report.Applied != 3 || len(report.Left) > 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if len(*asked) != len(want) {
 		t.Errorf("what was said before was asked for again: %q", (*asked)[len(want):])
 	}
-	profile := tr.files["_longterms/owner/profile.md"]
-	for _, text := range []string{"They said One more thing; They said We chose PostgreSQL 17. <!-- visibility=public_ok evidence=2026-01-02/cli.md,2026-01-01/cli.md#pg,2026-01-01/cli.md", "Rent is 900. <!-- visibility=private_only"} {
+	profile := tr.files["_longterms/owner/profile.md"] + tr.files["_longterms/owner/profile.public.md"]
+	for _, text := range []string{"They said One more thing; They said We chose PostgreSQL 17. <!-- evidence=2026-01-02/cli.md,2026-01-01/cli.md#pg,2026-01-01/cli.md", "Rent is 900. <!-- evidence"} {
 		if !strings.Contains(profile, text) {
 			t.Errorf("%q is missing in\n%s", text, profile)
 		}
@@ -145,12 +145,12 @@ func TestSummarizerInterrupted(t *testing.T) {
 	if report, err := c.Run(t.Context(), 0, false); err != nil || len(report.Left) != 1 {
 		t.Fatalf("killed: %+v, %v", report, err)
 	}
-	before := tr.files["_longterms/owner/profile.md"]
+	before := tr.files["_longterms/owner/profile.public.md"]
 	tr.left = -1
 	if report, err := c.Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
 		t.Fatalf("completed: %+v, %v", report, err)
 	}
-	if after := tr.files["_longterms/owner/profile.md"]; after != before || !strings.Contains(after, "Mo is the cat.") {
+	if after := tr.files["_longterms/owner/profile.public.md"]; after != before || !strings.Contains(after, "Mo is the cat.") {
 		t.Errorf("the summary was\n%s\nand is\n%s", before, after)
 	}
 }

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -56,12 +55,6 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 		w.before = before
 	}
 	w.writeDocument(withTitle(doc))
-	if excerpt := withTitle(doc.Excerpt()); excerpt != nil {
-		w.writeDocument(excerpt)
-		if excerpt.Front.Present {
-			f.lastFront = 1
-		}
-	}
 	if w.before != nil && slices.ContainsFunc(f.variants, func(v *variant) bool { return v.terms > maxFileTerms }) {
 		return b.buildFile(doc, stamp, hash, nil)
 	}
@@ -90,16 +83,9 @@ type fileWriter struct {
 	decides bool       // the last entry has some of decisionVerbs
 }
 
-// writeDocument writes a variant: the whole file or its excerpt.
+// writeDocument writes the variant of the file.
 func (w *fileWriter) writeDocument(doc *memory.Document) {
-	v := &variant{partition: doc.Partition, sum: sumOf(w.file.Hash), entries: make([]entry, 0, len(doc.Entries)),
-		links: linksOf(doc), written: noTime}
-	if doc.Partition.Visibility == memory.PublicOK {
-		v.sum = w.textSum(doc.Source)
-	}
-	if !doc.Written.IsZero() {
-		v.written = doc.Written.UnixNano()
-	}
+	v := &variant{partition: doc.Partition, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc)}
 	w.variant, w.fields = v, fieldsOf(v.partition)
 	w.file.variants = append(w.file.variants, v)
 	last, _ := slotOf(len(doc.Entries) - 1)
@@ -319,20 +305,6 @@ func (b *builder) sumOf(entries []memory.Entry) uint64 {
 		for _, l := range e.Links {
 			add(l.Paths...)
 			add(l.Name)
-		}
-	}
-	b.input = in
-	return sumOf(sha256.Sum256(in))
-}
-
-// textSum returns a hash of the lines of a public text. Blank lines, rules and the end of the
-// last line do not count, because they change with private lines beside them.
-func (b *builder) textSum(text []byte) uint64 {
-	in := b.input[:0]
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimRight(line, " \t\r\n")
-		if len(bytes.Trim(line, "-*_ \t")) > 0 {
-			in = append(append(in, line...), '\n')
 		}
 	}
 	b.input = in

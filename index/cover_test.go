@@ -104,8 +104,8 @@ func TestCoverOfFewEntries(t *testing.T) {
 // entries that the view cannot read.
 func TestCoverIsPrivate(t *testing.T) {
 	public := contextView(t, memory.Public)
-	said := "- The login page is slow. <!-- visibility=public_ok -->\n- A slow train. <!-- visibility=public_ok -->\n"
-	secret := strings.Repeat("- The login page of the bank. <!-- visibility=private_only -->\n- More. <!-- visibility=private_only -->\n", 20)
+	said := "---\nvisibility: public_ok\n---\n- The login page is slow.\n- A slow train.\n"
+	secret := strings.Repeat("- The login page of the bank.\n- More.\n", 20)
 	covers := func(text string) (list []float64) {
 		x := openFiles(t, map[string]string{"memory/2026-02-04.md": said, "memory/2026-02-05.md": text}, nil)
 		res := x.mustSearch(t, public, Query{Text: "slow login page", Limit: 10, Cover: true})

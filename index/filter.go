@@ -136,12 +136,9 @@ func (s *search) passesVariant(n uint32) (pass, ask bool) {
 		return true, ask
 	}
 	f := s.table.variantAt(n).file
-	// session_id and contact_id belong to the frontmatter. A view that cannot
-	// read the frontmatter finds a session only by its file name.
-	front := f.frontReadable(s.view)
 	return (q.Path == "" || MatchPath(q.Path, f.Path)) &&
-		(q.Session == "" || f.Kind == memory.Session && f.name == q.Session || f.Session == q.Session && front) &&
-		(q.Contact == "" || f.contact == q.Contact && front), ask
+		(q.Session == "" || f.Kind == memory.Session && f.name == q.Session || f.Session == q.Session) &&
+		(q.Contact == "" || f.contact == q.Contact), ask
 }
 
 const forever = math.MaxInt64

@@ -156,9 +156,6 @@ func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 		return nil, nil
 	}
 	doc := s.documents[v.file]
-	if doc != nil && !s.view.Readable(doc.Partition) {
-		doc = doc.Excerpt()
-	}
 	if doc != nil && s.view.Readable(doc.Partition) {
 		doc = withTitle(doc)
 		for n := range doc.Entries { // first the one at the same place

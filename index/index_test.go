@@ -73,7 +73,7 @@ func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 		{"three", ownerView(t), []string{"c.md:1"}, false},
 		{"too", ownerView(t), nil, true},
 		{"other", ownerView(t), nil, true},
-		{"red", contextView(t, memory.Public), []string{"d.md:4"}, true},
+		{"red", contextView(t, memory.Public), nil, true},
 	} {
 		res := x.mustSearch(t, tc.view, Query{Text: tc.text})
 		if got := placesOf(res); !slices.Equal(got, tc.want) || res.Degraded != tc.degraded {

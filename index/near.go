@@ -62,19 +62,14 @@ type TextRef struct {
 	Key       TextKey
 }
 
-// Texts returns the texts of a document that can be embedded: those of the whole
-// file, then those of its excerpt.
+// Texts returns the texts of a document that can be embedded.
 func Texts(doc *memory.Document) iter.Seq[Text] {
 	return func(yield func(Text) bool) {
-		for _, d := range []*memory.Document{withTitle(doc), withTitle(doc.Excerpt())} {
-			if d == nil {
-				continue
-			}
-			for i := range d.Entries {
-				text, key := embeddedText(d, &d.Entries[i])
-				if key != 0 && !yield(Text{TextRef{d.Partition, key}, text, d.Entries[i].Time}) {
-					return
-				}
+		doc := withTitle(doc)
+		for i := range doc.Entries {
+			text, key := embeddedText(doc, &doc.Entries[i])
+			if key != 0 && !yield(Text{TextRef{doc.Partition, key}, text, doc.Entries[i].Time}) {
+				return
 			}
 		}
 	}

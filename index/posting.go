@@ -170,7 +170,7 @@ type fieldNames [len(kindNames)]string
 // fieldsOf returns the fields of a partition. The owner is hashed because it can contain a
 // credential.
 func fieldsOf(p memory.Partition) (names fieldNames) {
-	reader := [...]string{"private", "public", "excerpt"}[p.Kind()-'0']
+	reader := [...]string{"private", "public"}[p.Visibility]
 	owner := sha256.Sum256([]byte(p.Owner))
 	end := "." + reader + "." + hex.EncodeToString(owner[:16])
 	for kind, name := range kindNames {

@@ -18,9 +18,9 @@ import (
 func TestDictionaryIsPrivate(t *testing.T) {
 	public := contextView(t, memory.Public)
 	s := &mapSource{text: map[string]string{
-		"memory/2026-02-04.md": "- A launchpod. <!-- visibility=public_ok -->\n",
-		"memory/2026-02-05.md": "- A launchpad. <!-- visibility=private_only -->\n- A harbour. <!-- visibility=private_only -->\n",
-		"memory/2026-02-06.md": "- Launchpid. <!-- visibility=public_ok -->\n",
+		"memory/2026-02-04.md": "---\nvisibility: public_ok\n---\n- A launchpod.\n",
+		"memory/2026-02-05.md": "---\nvisibility: private_only\n---\n- A launchpad.\n- A harbour.\n",
+		"memory/2026-02-06.md": "---\nvisibility: public_ok\n---\n- Launchpid.\n",
 	}}
 	x := s.complete(t)
 	delete(s.text, "memory/2026-02-06.md")

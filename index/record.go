@@ -16,12 +16,11 @@ import (
 // the table.
 type file struct {
 	FileInfo
-	edition   uint64     // of the table that got this record
-	written   int64      // modification time at which this content was first seen, or noTime
-	name      string     // file name of the session
-	lastFront uint16     // index of the last variant that includes the frontmatter
-	contact   string     // contact_id; readable with the frontmatter
-	variants  []*variant // the whole file, then its excerpt if it has one
+	edition  uint64     // of the table that got this record
+	written  int64      // modification time at which this content was first seen, or noTime
+	name     string     // file name of the session
+	contact  string     // contact_id
+	variants []*variant // the whole file, then its excerpt if it has one
 
 	// secret is set for a file whose path or ids contain a credential. Its record and the
 	// terms of its names are not on disk, so the file is applied again after a restart.
@@ -33,9 +32,6 @@ type file struct {
 // Searches find and rank a variant like a file.
 type variant struct {
 	partition memory.Partition
-	sum       uint64   // that of the file, or of a public text, for which see textSum
-	written   int64    // when public text was first seen, or noTime
-	saved     bool     // that is when the file was saved, not its commit
 	length    uint32   // tokens of all slots
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
@@ -124,7 +120,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 41
+const recordVersion = 42
 
 // marshal returns the stored form of the record.
 func (f *file) marshal() []byte {
@@ -163,7 +159,6 @@ func (f *file) code(c *codec) {
 	c.string(&f.Owner)
 	c.string(&f.Day)
 	c.string(&f.name)
-	number(c, &f.lastFront)
 	c.string(&f.Session)
 	c.string(&f.contact)
 	c.string(&f.Claim)
@@ -171,11 +166,10 @@ func (f *file) code(c *codec) {
 	list(c, &f.variants, 6)
 	for i := range f.variants {
 		if c.decodes {
-			f.variants[i] = &variant{sum: sumOf(f.Hash)}
+			f.variants[i] = &variant{}
 		}
 		f.variants[i].code(c)
 	}
-	c.bad = c.bad || int(f.lastFront) >= len(f.variants)
 }
 
 func (p *variant) code(c *codec) {
@@ -184,11 +178,6 @@ func (p *variant) code(c *codec) {
 	number(c, &kind)
 	p.partition = memory.PartitionOf(p.partition.Owner, kind)
 	c.bad = c.bad || kind != p.partition.Kind()
-	if p.partition.Visibility == memory.PublicOK {
-		fixed(c, &p.sum)
-		c.varint(&p.written, 0)
-		c.bool(&p.saved)
-	}
 	number(c, &p.length)
 	list(c, &p.blocks, 1)
 	for i := range p.blocks {
@@ -335,38 +324,18 @@ func (f *file) setWritten(before *file) {
 		f.written = f.Stamp.MTime
 	}
 	modified := f.written
-	for _, v := range f.variants {
-		was := before.publicText(v.sum)
-		v.saved = v.written == modified || was != nil && was.saved
-	}
 	if before == nil || before.Hash != f.Hash || f.Hash == [32]byte{} || before.written == noTime ||
 		modified <= before.written {
 		return
 	}
 	f.written = before.written
 	for _, v := range f.variants {
-		if v.written == modified {
-			v.written = f.written
-		}
 		for i := range v.entries {
 			if e := &v.entries[i]; e.time == modified {
 				e.time = f.written
 			}
 		}
 	}
-}
-
-// publicText returns the variant with a public text, by its sum, or nil if there is none.
-// The file may be nil.
-func (f *file) publicText(sum uint64) *variant {
-	if f != nil {
-		for _, v := range f.variants {
-			if v.partition.Visibility == memory.PublicOK && v.sum == sum {
-				return v
-			}
-		}
-	}
-	return nil
 }
 
 // setDerived sets the fields that are not stored.
@@ -387,14 +356,7 @@ func (p *variant) setRanges() {
 		p.oldest, p.newest = min(p.oldest, p.entries[i].time), max(p.newest, p.entries[i].time)
 		p.importance = max(p.importance, p.important.at(i))
 	}
-	saved := p.file.written
-	if p.partition.Visibility == memory.PublicOK {
-		saved = noTime // other lines of the file do not count
-		if p.saved {
-			saved = p.written
-		}
-	}
-	if p.oldest == p.newest && p.newest == saved && saved != noTime {
+	if p.oldest == p.newest && p.newest == p.file.written && p.newest != noTime {
 		p.minute = p.newest / int64(time.Minute)
 	}
 }
@@ -410,8 +372,4 @@ func (f *file) variantFor(v memory.View) *variant {
 		}
 	}
 	return nil
-}
-
-func (f *file) frontReadable(v memory.View) bool {
-	return slices.ContainsFunc(f.variants[:f.lastFront+1], func(p *variant) bool { return v.Readable(p.partition) })
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -35,22 +36,16 @@ func (i FileInfo) SameVersion(o FileInfo) bool {
 // Readable reports whether the view may read any part of the indexed file.
 func (i FileInfo) Readable(v memory.View) bool { return i.file.variantFor(v) != nil }
 
-// SessionFor returns the session of the file for a reader with the given view:
-// the session_id if the view may read the frontmatter, otherwise the session of
-// the file name. It returns "" for a file without a session.
-func (i FileInfo) SessionFor(v memory.View) string {
-	if i.Session != "" && i.file.frontReadable(v) {
-		return i.Session
-	}
-	return i.file.name
-}
+// SessionName returns the session of the file: its session_id, otherwise the session of the
+// file name. It returns "" for a file without a session.
+func (i FileInfo) SessionName() string { return cmp.Or(i.Session, i.file.name) }
 
 // Version returns a value that changes with the content that the view may read,
 // and the number of readable entries. It returns false if the view cannot read
 // any part of the file.
 func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) {
 	if p := i.file.variantFor(v); p != nil {
-		return p.sum, len(p.entries), true
+		return sumOf(i.Hash), len(p.entries), true
 	}
 	return 0, 0, false
 }
@@ -80,21 +75,6 @@ func (x *Index) File(path string) (FileInfo, bool) {
 		return f.FileInfo, true
 	}
 	return FileInfo{}, false
-}
-
-// Written returns when the public text of a file was first seen, or the zero time if
-// the index has another text of the file.
-func (x *Index) Written(path string, text []byte) (at time.Time) {
-	f := x.snapshot().files.get(path)
-	if f == nil {
-		return at
-	}
-	b := x.builders.Get().(*builder)
-	defer x.builders.Put(b)
-	if v := f.publicText(b.textSum(text)); v != nil && v.written != noTime {
-		at = time.Unix(0, v.written)
-	}
-	return at
 }
 
 // Files returns the indexed files for which keep, which may be nil, returns true, ordered

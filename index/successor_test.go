@@ -37,23 +37,21 @@ func TestSuccessorsChange(t *testing.T) {
 // TestSuccessorsArePrivate checks that an entry which a view may not read, or which
 // is of another subject, affects no answer of the view.
 func TestSuccessorsArePrivate(t *testing.T) {
-	old := "- database database red <!-- id=k1 visibility=public_ok -->\n"
-	successor := "- database green, with many more words <!-- id=k2 supersedes=k1 visibility=%s -->\n"
+	old := "---\nvisibility: public_ok\n---\n- database database red <!-- id=k1 -->\n"
+	successor := "---\nvisibility: %s\n---\n- database green, with many more words <!-- id=k2 supersedes=k1 -->\n"
 	for _, tc := range []struct {
 		scope memory.Scope
 		text  map[string]string
 		want  []string
 	}{
 		{memory.Scope{Subject: "owner", Context: memory.Public}, map[string]string{"a.md": old, "b.md": fmt.Sprintf(successor, "private_only")},
-			[]string{"a.md:1"}},
-		{memory.Scope{Subject: "owner", Context: memory.Public}, map[string]string{"a.md": old + fmt.Sprintf(successor, "private_only")},
-			[]string{"a.md:1"}},
+			[]string{"a.md:4"}},
 		{memory.Scope{Subject: "owner", Context: memory.Public}, map[string]string{"a.md": old, "b.md": fmt.Sprintf(successor, "public_ok")},
-			[]string{"b.md:1", "a.md:1 < b.md:1"}},
+			[]string{"b.md:4", "a.md:4 < b.md:4"}},
 		{memory.Scope{Subject: "owner", Context: memory.Private}, map[string]string{"a.md": old,
-			"2026-02-04/s.md": "---\nsubject_id: bob\n---\n" + fmt.Sprintf(successor, "public_ok")}, []string{"a.md:1"}},
+			"2026-02-04/s.md": "---\nsubject_id: bob\n" + fmt.Sprintf(successor, "public_ok")[4:]}, []string{"a.md:4"}},
 		{memory.Scope{Subject: "owner", Context: memory.Private}, map[string]string{"a.md": old, // text without a subject
-			"2026-02-04/s.md": fmt.Sprintf(successor, "public_ok")}, []string{"a.md:1", "2026-02-04/s.md:1"}},
+			"2026-02-04/s.md": fmt.Sprintf(successor, "public_ok")}, []string{"a.md:4", "2026-02-04/s.md:4"}},
 	} {
 		x := newFiles(t, tc.text)
 		if diff := cmp.Diff(tc.want, placesOf(x.mustSearch(t, viewOf(t, tc.scope), Query{Text: "database"}))); diff != "" {

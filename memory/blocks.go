@@ -361,26 +361,22 @@ func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 const petFooter = "_记住重要的事，忘掉不重要的。定期整理，保持精炼。_"
 
 // readHidden reads the marks in hidden regions, because the lines of a hidden region
-// are visible to the readers of the file. A region with a private mark is private.
+// are visible to the readers of the file.
 func (p *docParser) readHidden(regions []lineRange) {
 	for _, r := range regions {
 		s := p.ln.span(r.from, r.to)
 		lf, f := p.scanMarks(s.Start, s.End)
 		f.marks = nil // the tags of a closed comment too
 		f.skippedMarks(lf.buf, lf.pos)
-		private := len(f.marks) > 0
 		for _, c := range lf.comments {
-			switch c.state {
-			case commentBroken:
-				p.reportBroken(r.from, p.ln.at(c.src.Start))
-			case commentAttributes, commentUnclosed:
-				private = private || c.state == commentUnclosed || setsPrivate(c.attrs)
+			if c.state == commentBroken {
+				p.reportBroken(p.ln.at(c.src.Start))
+			}
+			if c.state == commentUnclosed || setsPrivate(c.attrs) {
+				f.marks = append(f.marks, privateMark{at: s.Start}, privateMark{at: s.End - 1, close: true})
 			}
 		}
-		if private {
-			p.private.regions = append(p.private.regions, r)
-		}
-		p.marks = append(p.marks, f.marks...)
+		p.d.marks.tags = append(p.d.marks.tags, f.marks...)
 	}
 }
 
@@ -391,8 +387,7 @@ func (p *docParser) scanMarks(from, to int) (lf leaf, f inlineElements) {
 	return lf, f
 }
 
-// readInfo records the marks in the info strings of code blocks. A mark makes the
-// entry private that contains the code block.
+// readInfo records the marks in the info strings of code blocks.
 func (p *docParser) readInfo(n ast.Node) {
 	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
 		s := code.Info.Segment
@@ -402,7 +397,7 @@ func (p *docParser) readInfo(n ast.Node) {
 			private = private || c.state == commentBroken || setsPrivate(c.attrs)
 		}
 		if private {
-			p.marks = append(p.marks, privateMark{at: lf.at, code: true})
+			p.d.marks.tags = append(p.d.marks.tags, privateMark{at: lf.at, code: true})
 		}
 	}
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -415,7 +410,7 @@ func (p *docParser) readInfo(n ast.Node) {
 // lines. Until the file is resolved, all of it is private: the versions may have
 // different frontmatter.
 func (p *docParser) hideConflictMarkers() (marks []lineRange) {
-	if p.of != nil || !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
+	if !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
 		return nil
 	}
 	tops, _ := p.parseStructure()
@@ -439,7 +434,7 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 	}
 	p.addProblem(conflictMarkers, marks[0].from,
 		"the file contains conflict markers of a merge; until you remove the markers, the file is private")
-	p.private.hideFrom(1)
+	p.doubtful = true
 	marks = slices.DeleteFunc(marks, func(r lineRange) bool { return p.ln.start(r.from) < p.body })
 	p.text = blankRegions(p.text, marks, p.ln)
 	return marks
@@ -558,64 +553,17 @@ func inInjectedBlock(line string, filtered bool) bool {
 		!filtered && strings.HasPrefix(line, "- ") || filtered && named && isNamespace(name)
 }
 
-// matchTags matches the <private> tags of a file. An unclosed tag makes the rest of the file
-// private; a closing tag without an opening one makes its own line private.
-func (p *docParser) matchTags() {
-	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
-	depth, from := 0, 0
-	for _, m := range p.marks {
-		line := p.ln.at(m.at)
-		private := lineRange{line, line}
-		switch {
-		case m.code:
-		case !m.close:
-			depth++
-			if depth == 1 {
-				from = line
-			}
-			continue
-		case depth > 1:
-			depth--
-			continue
-		case depth == 1:
-			depth, private.from = 0, from
-		default:
-			p.addProblem("private_unopened", line, "</private> has no opening <private>")
-		}
-		p.private.regions = append(p.private.regions, private)
-	}
-	p.private.regions = joinRegions(p.private.regions)
-	if depth > 0 {
-		p.private.hideFrom(from)
-		p.d.Unsound = true
-		p.addProblem("private_unclosed", from, "unclosed <private>; the rest of the file is private. Add </private>")
-	}
-}
-
 // A lineRange is a range of 1-based lines, inclusive.
 type lineRange struct{ from, to int }
 
 func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
 
-// A privateRanges holds the lines that are private regardless of the attributes of
-// entries.
-type privateRanges struct {
-	from    int         // all lines from this one on; 0 for none
-	regions []lineRange // sorted, without common lines
-}
+// regions is a sorted list of ranges without common lines.
+type regions []lineRange
 
-func (p *privateRanges) overlaps(from, to int) bool {
-	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
-}
-
-// regionFrom returns the first region that ends on a line or below it, or an
-// empty one.
-func (p *privateRanges) regionFrom(line int) lineRange {
-	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
-	if i == len(p.regions) {
-		return lineRange{}
-	}
-	return p.regions[i]
+func (list regions) overlaps(from, to int) bool {
+	i, _ := slices.BinarySearchFunc(list, from, func(r lineRange, line int) int { return r.to - line })
+	return i < len(list) && list[i].overlaps(from, to)
 }
 
 // joinRegions sorts regions and joins those that have a line in common.
@@ -630,10 +578,4 @@ func joinRegions(regions []lineRange) []lineRange {
 		}
 	}
 	return merged
-}
-
-func (p *privateRanges) hideFrom(line int) {
-	if p.from == 0 || line < p.from {
-		p.from = line
-	}
 }

@@ -15,10 +15,9 @@ type Document struct {
 	Source []byte // never modified
 	Front  Front
 
-	Partition Partition // of the document as a whole: its readers may read all of it
+	Partition Partition // the readers of the file, all of it
 
-	Own      Partition // of the file itself: frontmatter, summary, file tags
-	Claim    string    // subject_id with which the file claims its directory, if the claim is valid
+	Claim    string // subject_id with which the file claims its directory, if the claim is valid
 	Headings []Heading
 	Entries  []Entry // in file order
 	Hidden   []Span  // generated text, injected blocks, and comments outside entries: whole lines, not indexed
@@ -32,21 +31,15 @@ type Document struct {
 	// invalid UTF-8, an unclosed marker.
 	Unsound bool
 
-	// Written is when the text was written, if readers of public text may read all of
-	// it: see [Meta]. It is the time of entries that have no other.
-	Written time.Time
-
 	// source with secrets masked, of the same length; all other fields are parsed from it
-	masked           []byte
-	excerpt          *Document     // the part that readers of public text may read
-	publicPartition  Partition     // partition of the public entries of the file
-	privateLines     privateRanges // lines that are private regardless of their entries
-	privatePartition Partition     // partition of the private entries of the file
-	lines            lines
-	hidden           []lineRange // generated text, injected blocks and comments of Obsidian
-	separators       []int       // lines that consist of §, in order
-	percent          bool        // it contains comments of Obsidian
-	publicBelow      []bool      // by heading: something public is below it or below one of its subheadings
+	masked     []byte
+	lines      lines
+	hidden     []lineRange // generated text, injected blocks and comments of Obsidian
+	separators []int       // lines that consist of §, in order
+	percent    bool        // it contains comments of Obsidian
+	marks      marks       // the text that asks for readers of its own
+	doubtful   bool        // who may read the file is unclear, so it is private
+	private    Partition   // that the file would have if it were private
 }
 
 // A Heading is a heading of the document. It gives the entries below it their
@@ -181,36 +174,18 @@ type Progress struct{ Done, Total int }
 // String returns the progress in the form of the frontmatter: done/total.
 func (p Progress) String() string { return fmt.Sprintf("%d/%d", p.Done, p.Total) }
 
-// A file that contains both restricted text and text with more readers is two
-// documents: the whole, for readers of the restricted text, and the excerpt,
-// for the others. The excerpt is parsed only from the lines that remain without
-// the private ones. So the excerpt cannot depend on private lines in any way,
-// neither in its entries and introductions nor in ids, numbers or times.
-
-// For returns the document as visible to a view: the document itself, its
-// excerpt, or nil if the view may read none of it. Callers treat nil like a
+// For returns the document if a view may read it, else nil. Callers treat nil like a
 // missing file.
 func (d *Document) For(v View) *Document {
-	switch {
-	case v.Readable(d.Partition):
+	if v.Readable(d.Partition) {
 		return d
-	case d.excerpt == nil || !v.Readable(d.excerpt.Partition):
-		return nil
-	case d.Stale:
-		stale := *d.excerpt
-		stale.Stale = true
-		return &stale
 	}
-	return d.excerpt
+	return nil
 }
 
-// Excerpt returns the document for readers of its public text only. It is nil
-// if the document is entirely public or entirely private.
-func (d *Document) Excerpt() *Document { return d.excerpt }
-
-// MemorySize estimates the bytes of memory that the document and its excerpt
-// occupy: the source, a copy of it as a string, of which the texts are parts, the
-// normalized texts, and the entries.
+// MemorySize estimates the bytes of memory that the document occupies: the source, a
+// copy of it as a string, of which the texts are parts, the normalized texts, and the
+// entries.
 func (d *Document) MemorySize() int {
 	if d == nil {
 		return 0
@@ -225,21 +200,12 @@ func (d *Document) MemorySize() int {
 			n += int(unsafe.Sizeof(l)) + len(l.Text) + len(l.Paths)*linkTexts
 		}
 	}
-	return n + d.excerpt.MemorySize()
+	return n
 }
 
-// Progress counts the boxes in sections of tasks and follow-ups that a view may
-// read.
-func (d *Document) Progress(v View) (tasks, followUps Progress) {
-	return d.countTasks(func(e *Entry) bool { return e.Readable(v) })
-}
-
-// countTasks counts the boxes of the entries for which counts returns true.
-func (d *Document) countTasks(counts func(*Entry) bool) (tasks, followUps Progress) {
+// Progress counts the boxes in sections of tasks and follow-ups.
+func (d *Document) Progress() (tasks, followUps Progress) {
 	for i := range d.Entries {
-		if !counts(&d.Entries[i]) {
-			continue
-		}
 		for _, t := range d.Entries[i].Tasks {
 			switch {
 			case t.InTasks:
@@ -258,11 +224,6 @@ func (p *Progress) add(s TaskState) {
 		p.Done++
 	}
 }
-
-// PrivateReadable reports whether a view may read private text in the file,
-// whether or not there is any. Errors for other views must not depend on text
-// that they cannot read, so they omit the reason why a file cannot be changed.
-func (d *Document) PrivateReadable(v View) bool { return v.Readable(d.privatePartition) }
 
 // Prefixes of the attribute source for entries not written by or for the
 // subject: texts from a public context, and texts from a topic, which any
@@ -327,8 +288,7 @@ func (d *Document) FrontText() string {
 // file.
 func (s Shown) Empty() bool { return !s.found }
 
-// Shown returns the text of the document, or of its excerpt, that a view may read. Lines
-// of the result have the numbers of the lines in [Document.For].
+// Shown returns the text of the document if a view may read it.
 func (d *Document) Shown(v View) Shown {
 	d = d.For(v)
 	if d == nil {
@@ -343,76 +303,6 @@ func (d *Document) Shown(v View) Shown {
 
 // Readable reports whether a view may read the entry.
 func (e *Entry) Readable(v View) bool { return v.Readable(e.Partition) }
-
-// InPrivate reports whether an entry of the document is in a <private> block, or
-// below one that is not closed, or one of its headings is.
-func (d *Document) InPrivate(e *Entry) bool {
-	for h := e.Heading; h >= 0; h = d.Headings[h].Parent {
-		if d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine) {
-			return true
-		}
-	}
-	return d.privateLines.overlaps(e.Line, e.EndLine)
-}
-
-// allPublic reports whether every entry, the frontmatter and the text between entries are
-// public.
-func (d *Document) allPublic() bool {
-	return d.Own.Visibility == PublicOK && d.privateLines.from == 0 && d.privateLines.regions == nil &&
-		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility != PublicOK })
-}
-
-// publicLines returns the numbers of the lines that readers of public text may read. No
-// other function decides this.
-//
-// A heading is visible if a public entry is below it, and frontmatter, comments and rules
-// are visible if the file itself is public. Around omitted lines, only as many blank lines
-// and separators stay as there would be without those lines.
-func (d *Document) publicLines() (lines []int) {
-	const hidden, visible = 1, 2 // 0 is a blank line between entries
-	n := d.lines.count()
-	states := make([]int, n+2)
-	mark := func(from, to int, public bool) {
-		for line := from; line <= to; line++ {
-			states[line] = hidden
-			if public {
-				states[line] = visible
-			}
-		}
-	}
-	for i := range d.Entries {
-		mark(d.Entries[i].Line, d.Entries[i].EndLine, d.Entries[i].Partition.Visibility == PublicOK)
-	}
-	for i, h := range d.Headings {
-		mark(h.Line, h.EndLine, d.publicBelow[i] && !d.privateLines.overlaps(h.Line, h.EndLine))
-	}
-	for line := 1; line <= n; line++ {
-		if states[line] == 0 && (line < d.bodyLine() || !d.blankLine(line)) {
-			mark(line, line, d.Own.Visibility == PublicOK && !d.privateLines.overlaps(line, line))
-		}
-	}
-	if !slices.Contains(states, visible) {
-		return nil
-	}
-	dropped, lastBlank, separated := false, true, true
-	for line := 1; line <= n; line++ {
-		blank, separator := d.blankLine(line), d.isSeparator(line)
-		switch {
-		case states[line] == hidden:
-			dropped = true
-			continue
-		case states[line] == 0 && dropped && lastBlank, separator && dropped && separated:
-			continue
-		}
-		lastBlank, separated = blank, separator || blank && separated
-		dropped = dropped && blank
-		lines = append(lines, line)
-	}
-	for k := len(lines); dropped && k > 0 && (d.blankLine(lines[k-1]) || d.isSeparator(lines[k-1])); k-- {
-		lines = lines[:k-1]
-	}
-	return lines
-}
 
 // line returns a line in its display form, without its ending and a byte order
 // mark.
@@ -480,7 +370,7 @@ func (d *Document) Prose(v View) []ProseLine {
 			comments = append(comments, c)
 		}
 	}
-	hidden := privateRanges{regions: d.hidden}
+	hidden := regions(d.hidden)
 	out := make([]ProseLine, 0, d.lines.count())
 	dropped := true // also suppresses blank lines at the top
 	for line := d.bodyLine(); line <= d.lines.count(); line++ {
@@ -538,9 +428,7 @@ func (d *Document) UntrustedLines(v View) (ranges [][2]int) {
 // OwnView returns a view that reads all of the document.
 func (d *Document) OwnView() View {
 	v := View{owners: map[string]string{}, private: true}
-	for _, p := range []Partition{d.Own, d.publicPartition, d.privatePartition} {
-		v.owners[p.Owner] = p.Owner
-	}
+	v.owners[d.Partition.Owner] = d.Partition.Owner
 	return v
 }
 

@@ -95,57 +95,6 @@ func randomDocument(r *rand.Rand, base Visibility) []chunk {
 	return out
 }
 
-// readableChunks returns the document without private blocks, and without
-// headings that have only private blocks below them.
-func readableChunks(chunks []chunk) []chunk {
-	entry := func(i int) bool { return chunks[i].heading == 0 && !chunks[i].loose && !chunks[i].fence }
-	next := func(i int) int {
-		for i++; i < len(chunks); i++ {
-			if entry(i) || chunks[i].heading > 0 {
-				return i
-			}
-		}
-		return -1
-	}
-	var out []chunk
-	gap := false
-	keep := func(c chunk) {
-		c.gap, gap = gap, false
-		out = append(out, c)
-	}
-	for i, c := range chunks {
-		gap = gap || c.gap
-		if c.heading == 0 {
-			if !c.private {
-				keep(c)
-			}
-			continue
-		}
-		n := next(i)
-		if n < 0 || chunks[n].heading > 0 && chunks[n].heading <= c.heading { // an empty heading is an entry
-			if !c.private {
-				keep(c)
-			}
-			continue
-		}
-		if c.inside {
-			continue
-		}
-		for j := i + 1; j < len(chunks) && (chunks[j].heading == 0 || chunks[j].heading > c.heading); j++ {
-			empty := false
-			if chunks[j].heading > 0 {
-				n := next(j)
-				empty = n < 0 || chunks[n].heading > 0 && chunks[n].heading <= chunks[j].heading
-			}
-			if (entry(j) || empty) && !chunks[j].private {
-				keep(c)
-				break
-			}
-		}
-	}
-	return out
-}
-
 func joinChunks(front string, chunks []chunk) string {
 	var b strings.Builder
 	b.WriteString(front)
@@ -159,81 +108,101 @@ func joinChunks(front string, chunks []chunk) string {
 	return b.String()
 }
 
-// TestShownAsIfTheRestDidNotExist checks that a view of a document is the same
-// as if its unreadable text had never been written.
-func TestShownAsIfTheRestDidNotExist(t *testing.T) {
+// TestSplit checks that the split of a file with private and public text gives each entry
+// to the file with its readers, in order, and that the file before it is private if it
+// contains private text.
+func TestSplit(t *testing.T) {
 	files := []struct {
 		path, front string
-		without     string // the frontmatter visible to the readers
 		base        Visibility
-		readers     []Scope // scopes that may read only the public part
 	}{
-		{"2026-02-04/s.md", "", "", PublicOK, []Scope{{}, {Subject: "acct:1", Context: Private}, {Subject: "owner"}}},
-		{"2026-02-04/s.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", PublicOK, []Scope{{Subject: "acct:1"}, {Subject: "acct:1", Context: Public}}},
-		{"memory/2026-02-04.md", "---\ntags: file\n---\n", "---\ntags: file\n---\n", PublicOK, []Scope{{Subject: "owner"}}},
-		{"MEMORY.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\n---\n", "", PrivateOnly, []Scope{{Subject: "owner"}}},
-		{"_longterms/acct_1/fact.md", "", "", PrivateOnly, []Scope{{Subject: "acct:1"}}},
+		{"2026-02-04/s.md", "", PublicOK},
+		{"2026-02-04/s.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", PublicOK},
+		{"memory/2026-02-04.md", "---\ntags: file\n---\n", PublicOK},
+		{"MEMORY.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\n---\n", PrivateOnly},
+		{"_longterms/acct_1/fact.md", "", PrivateOnly},
 	}
-	n := 3000
-	for seed := range uint64(n) {
+	splits := 0
+	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		file := files[r.IntN(len(files))]
 		chunks := randomDocument(r, file.base)
-		if file.base == PrivateOnly { // a heading without entries has the file's visibility
-			for i := range chunks {
-				chunks[i].private = chunks[i].private || chunks[i].heading > 0 || chunks[i].loose
+		marked := false // it contains text for other readers than those of the file
+		for i := range chunks {
+			c := &chunks[i]
+			if file.base == PrivateOnly && (c.heading > 0 || c.loose) {
+				c.private = true
 			}
+			marked = marked || c.private != (file.base == PrivateOnly)
 		}
-		all, some := joinChunks(file.front, chunks), joinChunks(file.without, readableChunks(chunks))
+		source := joinChunks(file.front, chunks)
 		l := testLayout()
-		full, reduced := l.Parse(file.path, []byte(all), testMeta), l.Parse(file.path, []byte(some), testMeta)
-		for _, scope := range file.readers {
-			v := viewOf(t, scope)
-			if got, want := visible(full, v), visible(reduced, v); got != want {
-				t.Fatalf("seed %d: %+v sees more or less of\n%s\n(-without the rest +with it):\n%s", seed, scope, all, cmp.Diff(want, got))
+		parse := func(path string, source []byte) *Document { return l.Parse(path, source, testMeta) }
+		d := parse(file.path, []byte(source))
+		if want := file.base == PublicOK && !marked; (d.Partition.Visibility == PublicOK) != want {
+			t.Fatalf("seed %d: the file is %s:\n%s", seed, d.Partition.Visibility, source)
+		}
+		s, err := d.Split(parse)
+		if err != nil || (s != nil) != marked {
+			t.Fatalf("seed %d: split %v, want %v: %v\n%s", seed, s != nil, marked, err, source)
+		}
+		if s == nil {
+			continue
+		}
+		splits++
+		got := map[Visibility]string{}
+		for path, source := range map[string][]byte{file.path: s.Stay, s.Path: slices.Concat(s.New, s.Move)} {
+			if path != "" {
+				next := parse(path, source)
+				got[next.Partition.Visibility] += texts(next)
 			}
 		}
+		for _, v := range []Visibility{PrivateOnly, PublicOK} {
+			var kept []chunk
+			for _, c := range chunks {
+				if c.gap = true; c.heading > 0 || c.private == (v == PrivateOnly) {
+					kept = append(kept, c)
+				}
+			}
+			if want := texts(parse(file.path, []byte(joinChunks("", kept)))); got[v] != want {
+				t.Fatalf("seed %d: %s text of\n%s\n(-want +got):\n%s", seed, v, source, cmp.Diff(want, got[v]))
+			}
+		}
+		for line := range strings.Lines(source) {
+			if line = strings.TrimSpace(line); !bytes.Contains(s.Stay, []byte(line)) && !bytes.Contains(s.Move, []byte(line)) {
+				t.Fatalf("seed %d: the line %q of\n%s\nis in neither file", seed, line, source)
+			}
+		}
+	}
+	if splits < 500 {
+		t.Errorf("only %d files were split", splits)
 	}
 }
 
-// visible returns everything that a view can read or derive from a document.
-func visible(d *Document, v View) string {
-	d = d.For(v)
-	if d == nil {
-		return "nothing"
-	}
+// texts returns the texts of the entries of a document, except empty headings.
+func texts(d *Document) string {
 	var b strings.Builder
-	shown := d.Shown(v)
-	fmt.Fprintf(&b, "empty %v total %d summary %q\n%s\n", shown.Empty(), len(shown.Lines), d.Summary(v), shown.Text())
-	tasks, followUps := d.Progress(v)
-	fmt.Fprintln(&b, "progress", tasks, followUps)
-	for _, e := range d.Entries {
-		if !e.Readable(v) {
-			continue
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.Block != EmptyHeading {
+			fmt.Fprintf(&b, "%s\n", e.Text)
 		}
-		e.Tasks = slices.Clone(e.Tasks)
-		for i := range e.Tasks {
-			e.Tasks[i].Box = Span{}
-		}
-		e.Heading, e.Span, e.Comment, e.lead = 0, Span{}, Span{}, 0
-		fmt.Fprintf(&b, "%+v\n", e)
 	}
 	return b.String()
 }
 
-// TestShownWithoutMarkedText checks that marks make text private wherever they are in a
-// public file, and whether the text below them stays public.
-func TestShownWithoutMarkedText(t *testing.T) {
+// TestMarkedText checks that a mark makes a public file private, wherever it is.
+func TestMarkedText(t *testing.T) {
 	golden.Table(t, "marks", func(t *testing.T, in []string) string {
 		d := testLayout().Parse("2026-02-04/s.md", []byte("---\nvisibility: public_ok\n---\n- open\n\n"+in[0]+"\n- tail\n"), testMeta)
-		text := d.Shown(View{}).Text()
-		if !strings.Contains(text, "- open\n") || strings.Contains(text, "SECRET") {
-			t.Errorf("%q: nobody sees\n%s", in[0], text)
+		if shown := d.Shown(View{}).Text(); strings.Contains(shown, "SECRET") {
+			t.Errorf("%q: nobody sees\n%s", in[0], shown)
 		}
-		if strings.Contains(text, "- tail\n") {
-			return "public below"
+		for _, p := range d.Problems {
+			if p.Code == PrivateMarked {
+				return fmt.Sprintf("private, line %d", p.Line)
+			}
 		}
-		return "private below"
+		return d.Partition.Visibility.String()
 	})
 }
 
@@ -253,31 +222,6 @@ func TestShownEmpty(t *testing.T) {
 		}
 		return "nobody"
 	})
-}
-
-// TestShownSeparators checks that separators do not reveal how many entries are hidden
-// between them.
-func TestShownSeparators(t *testing.T) {
-	for _, gap := range []string{"\n§\n", "\n\n§\n\n", "\r\n§ \r\n"} {
-		for hidden := range 1 << 4 {
-			var all, readable []string
-			for i := range 4 {
-				text := "fact " + string(rune('a'+i))
-				if hidden>>i&1 == 0 {
-					readable = append(readable, text)
-				} else {
-					text += " <!-- visibility=private_only -->"
-				}
-				all = append(all, text)
-			}
-			parse := func(list []string) *Document {
-				return testLayout().Parse("2026-02-04/a.md", []byte(strings.Join(list, gap)), testMeta)
-			}
-			if got, want := visible(parse(all), View{}), visible(parse(readable), View{}); got != want {
-				t.Errorf("hidden %04b: (-without the rest +with it)\n%s", hidden, cmp.Diff(want, got))
-			}
-		}
-	}
 }
 
 // TestProse checks that prose omits text for programs, keeps text for users,
@@ -303,56 +247,5 @@ func TestProse(t *testing.T) {
 			got.WriteString(line.Text + "\n")
 		}
 		return got.String()
-	})
-}
-
-// FuzzExcerpt checks that the excerpt consists of exactly the readable lines,
-// that readers of the whole file do not get an excerpt, and that a view that
-// may read neither gets no document.
-func FuzzExcerpt(f *testing.F) {
-	for i, s := range seeds {
-		f.Add(uint8(i), []byte(s))
-		f.Add(uint8(i), []byte("- open <!-- visibility=public_ok -->\n\n"+s+"\n\n- closed <!-- visibility=private_only -->\n\n"+s))
-	}
-	f.Fuzz(func(t *testing.T, n uint8, src []byte) {
-		paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md", "x/y.md"}
-		l := testLayout()
-		d := l.Parse(paths[int(n)%len(paths)], src, testMeta)
-		owner := d.publicPartition.Owner
-		for _, subject := range []string{"owner", "acct:42", "acct:1"} {
-			if viewOf(t, Scope{Subject: subject}).Readable(d.publicPartition) {
-				owner = subject
-			}
-		}
-		if ValidSubject(owner) != nil {
-			owner = "owner" // for text without a subject
-		}
-		outside, inside := viewOf(t, Scope{Subject: owner}), viewOf(t, Scope{Subject: owner, Context: Private})
-		e := d.Excerpt()
-		switch {
-		case e == nil && d.For(outside) != nil && (d.For(outside) != d || d.Partition != d.publicPartition):
-			t.Fatal("without an excerpt some see a part")
-		case e != nil && inside.Readable(d.Partition) && (d.For(outside) != e || d.For(inside) != d):
-			t.Fatal("one who may read all sees the excerpt, or the other way round")
-		case e == nil:
-			return
-		}
-		if !e.Partition.Excerpt || d.Partition.Visibility != PrivateOnly || e.excerpt != nil {
-			t.Fatalf("an excerpt in %+v of what is in %+v", e.Partition, d.Partition)
-		}
-		var public []string
-		for _, line := range d.publicLines() {
-			public = append(public, d.line(line))
-		}
-		// At the start of the excerpt, a BOM character is a byte order mark.
-		if got, want := e.Shown(outside).Text(), strings.Join(public, "\n")+"\n"; strings.TrimPrefix(got, string(bom)) != strings.TrimPrefix(want, string(bom)) {
-			t.Fatalf("the excerpt is %q, what is readable %q", got, want)
-		}
-		for i := range e.Entries {
-			if !e.Entries[i].Readable(outside) {
-				t.Fatalf("line %d of the excerpt is not public", e.Entries[i].Line)
-			}
-		}
-		checkEntries(t, e)
 	})
 }

@@ -24,23 +24,9 @@ type insertionPoint struct {
 
 // newSection returns the insertion point at the end of the file, with the
 // heading of the new section.
-func (d *Document) newSection(path []string, shown bool) (insertionPoint, error) {
+func (d *Document) newSection(path []string) (insertionPoint, error) {
 	head := Heading{Level: 2, Text: path[0]}
-	if shown && d.underPrivateTitle() {
-		head.Level = 1
-	}
 	return insertionPoint{line: d.lines.count(), beside: -1, path: path, headings: []Heading{head}}, checkPath(path)
-}
-
-// underPrivateTitle reports whether a section at the end of the file would be
-// below a title that public readers cannot see.
-func (d *Document) underPrivateTitle() bool {
-	for _, p := range slices.Backward(d.outline(false)) {
-		if p.level == 1 {
-			return !d.isPublicNode(&p) && !d.isDayTitle(&p)
-		}
-	}
-	return false
 }
 
 // emptyComment separates two lists.
@@ -131,12 +117,6 @@ func (d *Document) adaptItem(text string, beside, nth int) string {
 	return indent + indentBelow(marker+text[len(textMarker):], shift)
 }
 
-// wouldBePublic reports whether an entry that was parsed alone would be public
-// inside the document.
-func (d *Document) wouldBePublic(e *Entry) bool {
-	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
-}
-
 // An outlineNode is a heading or an entry, in line order. An empty heading is both: it
 // is an entry, and becomes a plain heading when text is added below it.
 type outlineNode struct {
@@ -145,22 +125,17 @@ type outlineNode struct {
 	heading  int // index in Document.Headings, -1 for an entry
 	level    int // of a heading, empty or not; 0 for other entries
 	path     []string
-	usable   bool // it may determine the insertion point of the text
 }
 
-// outline returns the headings and entries of a document. For public text only
-// public ones are usable.
-func (d *Document) outline(shown bool) []outlineNode {
+// outline returns the headings and entries of a document.
+func (d *Document) outline() []outlineNode {
 	list := make([]outlineNode, 0, len(d.Entries)+len(d.Headings))
-	add := func(p outlineNode) {
-		p.usable = !shown || d.isPublicNode(&p)
-		list = append(list, p)
-	}
 	h := 0
 	headings := func(before int) {
 		for ; h < len(d.Headings) && d.Headings[h].Line < before; h++ {
 			head := &d.Headings[h]
-			add(outlineNode{from: head.Line, to: head.EndLine, entry: -1, heading: h, level: head.Level, path: head.path})
+			list = append(list,
+				outlineNode{from: head.Line, to: head.EndLine, entry: -1, heading: h, level: head.Level, path: head.path})
 		}
 	}
 	for i := range d.Entries {
@@ -170,16 +145,15 @@ func (d *Document) outline(shown bool) []outlineNode {
 		if e.Block == EmptyHeading {
 			p.level, p.path = e.level, append(slices.Clone(e.Sections), e.heading)
 		}
-		add(p)
+		list = append(list, p)
 	}
 	headings(d.lines.count() + 1)
 	return list
 }
 
 // endOf returns the insertion point at the end of a section, or that of a
-// missing section. If shown is set, the text is for every reader of the file: its section has
-// a public heading, and only public entries are above it there.
-func (d *Document) endOf(path []string, shown bool) (insertionPoint, error) {
+// missing section.
+func (d *Document) endOf(path []string) (insertionPoint, error) {
 	if err := checkPath(path); err != nil {
 		return insertionPoint{}, err
 	}
@@ -187,20 +161,16 @@ func (d *Document) endOf(path []string, shown bool) (insertionPoint, error) {
 	if len(path) == 0 {
 		return insertionPoint{line: last, beside: d.entryUpTo(last)}, nil
 	}
-	shown = shown && d.Partition.Visibility != PublicOK
-	list := d.outline(shown)
-	if i := findUsableHeading(list, path); i >= 0 {
-		return d.endOfSection(list, i, path, shown), nil
+	list := d.outline()
+	if i := findHeading(list, path); i >= 0 {
+		return d.endOfSection(list, i, path), nil
 	}
 	line, level, missing := last, topLevel(list), path
-	for n := len(path) - 1; n > 0 && !shown; n-- {
-		if i := findUsableHeading(list, path[:n]); i >= 0 {
+	for n := len(path) - 1; n > 0; n-- {
+		if i := findHeading(list, path[:n]); i >= 0 {
 			line, level, missing = d.lastOf(list, i), list[i].level+1, path[n:]
 			break
 		}
-	}
-	if shown && d.underPrivateTitle() {
-		level = 1
 	}
 	s := insertionPoint{line: line, beside: d.entryUpTo(line), path: path}
 	for i, name := range missing {
@@ -230,13 +200,13 @@ func (d *Document) lastOf(list []outlineNode, at int) int {
 }
 
 // endOfSection returns the insertion point at the end of the text directly
-// below a heading, or of the public text there.
-func (d *Document) endOfSection(list []outlineNode, at int, path []string, shown bool) insertionPoint {
+// below a heading.
+func (d *Document) endOfSection(list []outlineNode, at int, path []string) insertionPoint {
 	s := insertionPoint{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
 	for i := len(list) - 1; i > at; i-- {
 		if list[i].level > 0 {
-			to, last = list[i].from-1, last && !list[i].usable
+			to, last = list[i].from-1, false
 		}
 	}
 	var below []outlineNode
@@ -244,16 +214,14 @@ func (d *Document) endOfSection(list []outlineNode, at int, path []string, shown
 		if p.from > to {
 			break
 		}
-		if p.usable {
-			below = append(below, p)
-			s.line, s.beside, s.heading = p.to, p.entry, false
-		}
+		below = append(below, p)
+		s.line, s.beside, s.heading = p.to, p.entry, false
 	}
-	if foot := d.footLine(below, list[at].to, to); last && foot > 0 && !shown {
+	if foot := d.footLine(below, list[at].to, to); last && foot > 0 {
 		line := d.lastLine(foot - 1)
 		return insertionPoint{line: line, beside: d.entryUpTo(line), path: path, heading: line == list[at].to}
 	}
-	if last := d.lastLine(to); s.beside < 0 && last > s.line && !shown {
+	if last := d.lastLine(to); s.beside < 0 && last > s.line {
 		s.line, s.heading = last, false // below comments that describe the section
 	}
 	return s
@@ -283,12 +251,12 @@ func (d *Document) footLine(below []outlineNode, from, to int) int {
 
 var ruleRE = lazyregexp.New(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
-// findUsableHeading returns the first usable heading with the given path, ignoring
+// findHeading returns the first heading with the given path, ignoring
 // case and decoration; else the first whose path ends with it; else -1.
-func findUsableHeading(list []outlineNode, path []string) int {
+func findHeading(list []outlineNode, path []string) int {
 	end := -1
 	for i, p := range list {
-		if p.level == 0 || len(p.path) < len(path) || !p.usable ||
+		if p.level == 0 || len(p.path) < len(path) ||
 			!slices.EqualFunc(p.path[len(p.path)-len(path):], path, SameSection) {
 			continue
 		}
@@ -309,7 +277,6 @@ func topLevel(list []outlineNode) int {
 	titles, level := 0, 0
 	for _, p := range list {
 		switch {
-		case !p.usable:
 		case p.level == 1:
 			titles++
 		case p.level > 0 && (level == 0 || p.level < level):
@@ -339,21 +306,8 @@ func (d *Document) entryUpTo(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.EndLine == line })
 }
 
-// isPublicNode reports whether every reader of a document's public text sees a
-// heading or an entry.
-func (d *Document) isPublicNode(p *outlineNode) bool {
-	if p.entry >= 0 {
-		return d.Entries[p.entry].Partition.Visibility == PublicOK
-	}
-	return d.publicBelow[p.heading] && !d.privateLines.overlaps(p.from, p.to)
-}
-
-// isDayTitle reports whether a heading is the title of a day's file. Such a title
+// isTitleOfDay reports whether a heading is the title of a day's file. Such a title
 // contains no more than the file's path.
-func (d *Document) isDayTitle(p *outlineNode) bool {
-	return p.level == 1 && d.isTitleOfDay(p.path[len(p.path)-1])
-}
-
 func (d *Document) isTitleOfDay(title string) bool {
 	day := d.Place.Day
 	return day != "" && (title == day || title == day+shortTermTitle)
@@ -500,10 +454,8 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 	return Edit{s, replacement}
 }
 
-// emptiedHeadings returns the headings to remove with the entries below them: headings
-// that would otherwise become visible to more readers, and headings with the
-// time of a removed note. A heading without entries is visible to every reader
-// of the file.
+// emptiedHeadings returns the headings to remove with the entries below them: those with
+// the time of a removed note.
 func (w *passAttempt) emptiedHeadings() map[int]bool {
 	d := w.d
 	had, remains := make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
@@ -524,9 +476,7 @@ func (w *passAttempt) emptiedHeadings() map[int]bool {
 	}
 	drop := map[int]bool{}
 	for h := range d.Headings {
-		exposed := d.Own.Visibility == PublicOK && !d.publicBelow[h] &&
-			!d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine)
-		if !remains[h] && (exposed || had[h] && d.isNoteHeading(h)) {
+		if !remains[h] && had[h] && d.isNoteHeading(h) {
 			drop[h] = true
 		}
 	}
@@ -618,15 +568,14 @@ func (w *passAttempt) insertTexts() error {
 	for i := range w.inserts {
 		in := &w.inserts[i]
 		var texts []*Document
-		shown := false // one of the texts would be public
 		for _, text := range in.texts {
 			one, err := w.parseSingle(text)
 			if err != nil {
 				return err
 			}
-			texts, shown = append(texts, one), shown || w.d.wouldBePublic(&one.Entries[0])
+			texts = append(texts, one)
 		}
-		s, err := w.insertionPoint(in, shown)
+		s, err := w.insertionPoint(in)
 		if err != nil {
 			return err
 		}
@@ -637,15 +586,15 @@ func (w *passAttempt) insertTexts() error {
 	return nil
 }
 
-func (w *passAttempt) insertionPoint(in *insertion, shown bool) (insertionPoint, error) {
+func (w *passAttempt) insertionPoint(in *insertion) (insertionPoint, error) {
 	d := w.d
 	switch {
 	case in.atEnd:
-		return d.newSection(in.section, shown)
+		return d.newSection(in.section)
 	case in.below == endOfSection && in.verbatim && len(in.section) == 0:
 		return d.endOfTop(), nil
 	case in.below == endOfSection:
-		return d.endOf(in.section, shown)
+		return d.endOf(in.section)
 	case in.below == topOfFile:
 		return insertionPoint{line: d.bodyLine() - 1, beside: -1}, nil
 	}
@@ -703,11 +652,7 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		}
 		text := string(one.Source)
 		if !s.verbatim {
-			like := before
-			if like >= 0 && d.wouldBePublic(e) && d.Entries[like].Partition.Visibility != PublicOK {
-				like = -1 // a number would reveal those of private items
-			}
-			text = d.adaptItem(text, like, i)
+			text = d.adaptItem(text, before, i)
 		} else if above != nil && above.Block == Item && indentation(text) > indent {
 			lines(emptyComment + "\n") // otherwise the item would belong to the one above
 		}

@@ -15,14 +15,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// A pendingAttributes holds the parts of an entry that are applied when the whole file has
-// been parsed, because only then its readers are known.
-type pendingAttributes struct {
-	attrs       []attr
-	mayPublish  bool // attrs can make the entry public
-	setsPrivate bool // an attribute inside it makes it private
-}
-
 // A block holds the parsed content of one top-level block. The parser reuses it
 // for the next block.
 type block struct {
@@ -48,7 +40,7 @@ func (p *docParser) read(t *topBlock) *block {
 		p.collectLeaves(b, t.introduction, 0, true)
 	}
 	p.collectLeaves(b, t.node, 0, t.introduction == nil)
-	p.marks = append(p.marks, b.marks...)
+	p.d.marks.tags = append(p.d.marks.tags, b.marks...)
 	p.d.percent = p.d.percent || b.percent
 	return b
 }
@@ -59,7 +51,7 @@ func (p *docParser) readEntry(t *topBlock, heading int) int {
 	b := p.read(t)
 	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading,
 		Sections: p.sectionAt(heading).path, level: t.level}
-	dr := p.ownAttributes(&e, b)
+	attrs := p.ownAttributes(&e, b)
 	e.Text = p.entryText(&e, b)
 	switch {
 	case e.Block == EmptyHeading && len(b.leaves) > 0:
@@ -78,7 +70,7 @@ func (p *docParser) readEntry(t *topBlock, heading int) int {
 	p.readTasks(&e, b)
 	e.Tags = slices.Clone(b.tags)
 	p.d.Entries = append(p.d.Entries, e)
-	p.pending = append(p.pending, dr)
+	p.pending = append(p.pending, attrs)
 	return len(p.d.Entries) - 1
 }
 
@@ -110,40 +102,44 @@ func (p *docParser) readLead(e *Entry, b *block) {
 
 // ownAttributes finds the comment that applies to the entry: at the end of a
 // line of its first block, else at the very end of the entry. Any other comment
-// can only make the entry private.
-func (p *docParser) ownAttributes(e *Entry, b *block) (dr pendingAttributes) {
+// can only make the file private.
+func (p *docParser) ownAttributes(e *Entry, b *block) (attrs []attr) {
+	at := len(p.d.Entries)
 	for i := range b.leaves {
 		lf := &b.leaves[i]
 		for j := range lf.comments {
 			c := &lf.comments[j]
 			switch c.state {
 			case commentBroken:
-				p.reportBroken(e.Line, p.ln.at(c.src.Start))
+				p.reportBroken(p.ln.at(c.src.Start))
 			case commentUnclosed:
 				p.addProblem("comment_unclosed", p.ln.at(c.src.Start),
-					"unclosed comment; the rest of the file is plain text and private. Add -->")
-				p.private.hideFrom(e.Line)
+					"unclosed comment; the rest of the file is plain text, and the file is private. Add -->")
+				p.doubtful = true
 			case commentAttributes:
-				dr.setsPrivate = dr.setsPrivate || setsPrivate(c.attrs)
-				if rest := lf.buf[c.to:]; lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)]) {
-					dr.attrs, dr.mayPublish, e.Comment = c.attrs, true, c.src
+				rest := lf.buf[c.to:]
+				own := lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)])
+				if own {
+					attrs, e.Comment = c.attrs, c.src
 				}
+				p.d.marks.add(at, c.attrs, own)
 			}
 		}
 		if lf.lead && lf.item == 0 && !lf.html && e.Block != Table {
 			e.lead = lf.end()
 		}
 	}
-	if dr.attrs != nil || len(b.leaves) == 0 {
-		return dr
+	if attrs != nil || len(b.leaves) == 0 {
+		return attrs
 	}
 	lf := &b.leaves[len(b.leaves)-1]
 	if n := len(lf.comments); n > 0 {
 		if c := lf.comments[n-1]; c.state == commentAttributes && isBlankText(p.text[c.src.End:e.Span.End]) {
-			dr.attrs, dr.mayPublish, e.Comment = c.attrs, lf.item == 0, c.src
+			attrs, e.Comment = c.attrs, c.src
+			p.d.marks.add(at, attrs, lf.item == 0)
 		}
 	}
-	return dr
+	return attrs
 }
 
 // displayOf returns a piece of the text in its display form.
@@ -174,7 +170,7 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 		}
 		return displayText(string(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n")))
 	}
-	hidden := privateRanges{regions: p.hidden}
+	hidden := regions(p.hidden)
 	out := p.buf[:0]
 	for line := e.Line; line <= e.EndLine; line++ {
 		if hidden.overlaps(line, line) {
@@ -340,33 +336,21 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
 	return t, t.Text != ""
 }
 
-// finishDocument computes the properties that depend on the whole file: the
-// readers of each entry, and from them its id, tags and times.
+// finishDocument computes the properties that depend on the whole file: its readers, and
+// the ids, tags and times of its entries.
 func (p *docParser) finishDocument() {
 	d := p.d
-	p.matchTags()
-	if p.of != nil {
-		p.private = privateRanges{} // already applied when the whole file was parsed
-	}
-	d.privateLines, d.privatePartition, d.lines, d.hidden = p.private, p.partitionFor(PrivateOnly), p.ln, p.hidden
-
+	d.lines, d.hidden = p.ln, p.hidden
+	p.setReaders()
 	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
 	for _, t := range d.Front.Tags {
 		p.fileTags = append(p.fileTags, FoldTag(t))
 	}
 	slices.Sort(p.fileTags)
 	p.fileTags = slices.Clip(slices.Compact(p.fileTags))
-	p.fileTimes = map[bool]time.Time{false: p.fileTime(false), true: p.fileTime(true)}
-	d.publicBelow = make([]bool, len(d.Headings))
+	p.fileTime = p.readFileTime()
 	for i := range d.Entries {
-		e := &d.Entries[i]
-		p.completeEntry(e, &p.pending[i])
-		if e.Partition.Visibility != PublicOK {
-			continue
-		}
-		for h := e.Heading; h >= 0 && !d.publicBelow[h]; h = d.Headings[h].Parent {
-			d.publicBelow[h] = true
-		}
+		p.completeEntry(&d.Entries[i], p.pending[i])
 	}
 	p.assignIDs()
 	p.checkKeys()
@@ -383,7 +367,6 @@ func (p *docParser) checkKeys() {
 	}
 	type name struct {
 		key       string
-		of        Partition
 		untrusted bool
 	}
 	earlier := make(map[name]*Entry, len(p.d.Entries))
@@ -400,7 +383,7 @@ func (p *docParser) checkKeys() {
 		if e.Block != Item || e.Title == "" || below && len(e.Evidence) > 0 {
 			continue
 		}
-		n := name{e.Title, e.Partition, e.Author().Untrusted(View{})}
+		n := name{e.Title, e.Author().Untrusted(View{})}
 		if old := earlier[n]; old != nil && (e.Attributes["updated"] == "" || old.Attributes["updated"] == "") {
 			p.addProblem("key_duplicate", e.Line, "same key as in line "+strconv.Itoa(old.Line)+
 				"; the item updated last counts, of equally old ones the lower one; remove the other")
@@ -420,26 +403,14 @@ func (p *docParser) checkCounters() {
 	}
 }
 
-func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility {
-	switch v, ok := attrValue(dr.attrs, "visibility"); {
-	case p.of != nil:
-		return PublicOK
-	case dr.setsPrivate || p.private.overlaps(e.Line, e.EndLine):
-		return PrivateOnly
-	case ok && dr.mayPublish:
-		return ParseVisibility(v)
-	}
-	return p.defaultVisibility
-}
-
 // completeEntry completes an entry, except its id.
-func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
-	e.Partition, e.Masked = p.partitionFor(p.entryVisibility(e, dr)), p.d.hasMaskedText(e.Span)
+func (p *docParser) completeEntry(e *Entry, attrs []attr) {
+	e.Partition, e.Masked = p.d.Partition, p.d.hasMaskedText(e.Span)
 	if e.Block == EmptyHeading { // such as the title of a session
 		e.Source, e.By = p.d.Front.Source, p.d.Front.By
 	}
-	if dr.attrs != nil {
-		p.applyAttributes(e, dr.attrs)
+	if attrs != nil {
+		p.applyAttributes(e, attrs)
 	}
 	e.Source = p.sourceOf(e.Source)
 	for i := range e.Tasks {
@@ -458,30 +429,26 @@ func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
 	if e.Type == "" {
 		e.Type = p.defaultType(s)
 	}
-	e.Time = p.entryTime(e, dr, s)
+	e.Time = p.entryTime(e, attrs, s)
 }
 
 // completeTags sorts the tags of an entry and adds those of the file. The entries
 // without tags of their own share the tags of the file.
 func (p *docParser) completeTags(e *Entry) {
-	var shared []string
-	if e.Partition == p.d.Own {
-		shared = p.fileTags
-	}
 	if len(e.Tags) == 0 {
-		e.Tags = shared
+		e.Tags = p.fileTags
 		return
 	}
-	e.Tags = append(e.Tags, shared...)
+	e.Tags = append(e.Tags, p.fileTags...)
 	slices.Sort(e.Tags)
 	e.Tags = slices.Compact(e.Tags)
 }
 
 // entryTime returns the best known time at which an entry was written or last
 // changed.
-func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.Time {
+func (p *docParser) entryTime(e *Entry, attrs []attr, s section) time.Time {
 	loc, from, to := p.l.location(), p.from, p.to
-	t, ok := p.updatedTime(e, dr)
+	t, ok := p.updatedTime(e, attrs)
 	switch {
 	case ok:
 	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.isDailyNote()):
@@ -489,7 +456,7 @@ func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.T
 	case e.Added != "":
 		t, _, _ = dayBounds(e.Added, loc)
 	default:
-		t = p.fileTimes[p.d.Own.Visibility == PublicOK || e.Partition == p.d.Own]
+		t = p.fileTime
 	}
 	if t.IsZero() {
 		return t
@@ -503,13 +470,13 @@ func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.T
 	return t.UTC()
 }
 
-// fileTime returns the time of entries that have none of their own: the one in the
-// frontmatter, if their readers may read it, the day of the path, for an ordinary note
-// the day in its name, or the time of the file.
-func (p *docParser) fileTime(front bool) time.Time {
+// readFileTime returns the time of entries that have none of their own: the one in the
+// frontmatter, the day of the path, for an ordinary note the day in its name, or the time
+// of the file.
+func (p *docParser) readFileTime() time.Time {
 	d, loc := p.d, p.l.location()
 	switch {
-	case front && !d.Front.Updated.IsZero():
+	case !d.Front.Updated.IsZero():
 		return d.Front.Updated
 	case p.dated:
 		return p.from
@@ -517,7 +484,7 @@ func (p *docParser) fileTime(front bool) time.Time {
 		return p.meta.ModTime
 	}
 	for _, key := range noteTimeKeys {
-		if t, ok := ParseTime(d.Front.text(key), loc); front && ok {
+		if t, ok := ParseTime(d.Front.text(key), loc); ok {
 			return t
 		}
 	}
@@ -532,8 +499,8 @@ func (p *docParser) fileTime(front bool) time.Time {
 // Obsidian, Hugo, Jekyll and zk, the last change first.
 var noteTimeKeys = [...]string{"updated", "modified", "last_modified", "lastmod", "date", "created_at", "created"}
 
-func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, bool) {
-	v, ok := attrValue(dr.attrs, "updated")
+func (p *docParser) updatedTime(e *Entry, attrs []attr) (time.Time, bool) {
+	v, ok := attrValue(attrs, "updated")
 	if !ok {
 		return time.Time{}, false
 	}
@@ -561,27 +528,20 @@ func NewID(taken map[string]bool, of ...string) string {
 	}
 }
 
-// assignIDs gives every entry an id that is unique in the file. Public entries
-// get their ids first, so that these ids are the same in the whole file and in
-// its excerpt.
+// assignIDs gives every entry an id that is unique in the file.
 func (p *docParser) assignIDs() {
 	taken := make(map[string]int, len(p.d.Entries)) // id → number of further entries with the same text
-	for _, v := range []Visibility{PublicOK, PrivateOnly} {
-		for i := range p.d.Entries {
-			e := &p.d.Entries[i]
-			if e.Partition.Visibility != v {
-				continue
-			}
-			if _, ok := taken[e.ID]; ok && e.Given {
-				p.addProblem("id_duplicate", e.Line,
-					"duplicate id; this entry gets a derived id")
-				e.ID, e.Given = "", false
-			}
-			if !e.Given {
-				e.ID = p.deriveID(e, taken)
-			}
-			taken[e.ID] = 0
+	for i := range p.d.Entries {
+		e := &p.d.Entries[i]
+		if _, ok := taken[e.ID]; ok && e.Given {
+			p.addProblem("id_duplicate", e.Line,
+				"duplicate id; this entry gets a derived id")
+			e.ID, e.Given = "", false
 		}
+		if !e.Given {
+			e.ID = p.deriveID(e, taken)
+		}
+		taken[e.ID] = 0
 	}
 }
 
@@ -607,53 +567,6 @@ func (p *docParser) deriveID(e *Entry, taken map[string]int) string {
 			return id
 		}
 	}
-}
-
-// excerptOf holds the properties of an excerpt that its text does not contain.
-type excerptOf struct {
-	owner string
-	front bool // the excerpt begins with the frontmatter
-}
-
-// setExcerpt sets the partition of the document and parses its excerpt.
-func (d *Document) setExcerpt(l *Layout, meta Meta) {
-	d.Partition = d.privatePartition
-	if d.Own.Visibility != PublicOK &&
-		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility == PublicOK }) {
-		return
-	}
-	if d.allPublic() {
-		if !isBlankText(d.Source) {
-			d.Partition, d.Written = d.publicPartition, meta.publicTime(d.Source)
-			for i := range d.Entries {
-				if e := &d.Entries[i]; e.Time.Equal(meta.ModTime) {
-					e.Time = d.Written.UTC()
-				}
-			}
-		}
-		return
-	}
-	lines := d.publicLines()
-	if len(lines) == 0 {
-		return
-	}
-	var src, masked []byte
-	for _, line := range lines {
-		s := d.lines.span(line, line)
-		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
-			src[n], masked[n] = '\n', '\n' // prevent a CR and an LF of different lines from becoming one line ending
-		}
-		src = append(src, d.Source[s.Start:s.End]...)
-		masked = append(masked, d.masked[s.Start:s.End]...)
-	}
-	if bytes.Equal(src, masked) {
-		masked = src
-	}
-	front := d.Front.Span.End > 0 && lines[0] == 1
-	meta.ModTime = meta.publicTime(src)
-	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front}, false)
-	d.excerpt.Partition, d.excerpt.Written = d.publicPartition, meta.ModTime
-	d.excerpt.Partition.Excerpt = true
 }
 
 func (p *docParser) defaultType(s section) string {

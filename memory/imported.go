@@ -174,9 +174,9 @@ func (r *Imported) head() string {
 			fields = append(fields, fieldChange{key, value})
 		}
 	}
-	add("visibility", PrivateOnly.String(), !r.hasPublicEntry())
 	add("source", ImportSource+r.Program, true)
 	add(importIDKey, r.id(), true)
+	add("visibility", r.visibility().String(), true)
 	if r.Place != "" {
 		at := r.commonTime()
 		add("updated_at", at, at != "")
@@ -201,16 +201,20 @@ func (r *Imported) commonTime() (at string) {
 	return at
 }
 
-func (r *Imported) hasPublicEntry() bool {
-	return slices.ContainsFunc(r.Parts, func(p ImportedPart) bool {
-		return p.Attributes["visibility"] == PublicOK.String()
-	})
+// visibility returns that of the file, which is public only if all parts are.
+func (r *Imported) visibility() Visibility {
+	if len(r.Parts) == 0 || slices.ContainsFunc(r.Parts, func(p ImportedPart) bool {
+		return p.Attributes["visibility"] != PublicOK.String()
+	}) {
+		return PrivateOnly
+	}
+	return PublicOK
 }
 
 // importKeys matches the keys that an import adds to the frontmatter of a file of
 // entries.
-var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: import:jsonl\n` + importIDKey +
-	`: .*\n(?:updated_at: .*\n)?` +
+var importKeys = lazyregexp.New(`(?m)^source: import:jsonl\n` + importIDKey +
+	`: .*\n(?:visibility: (?:private_only|public_ok)\n)?(?:updated_at: .*\n)?` +
 	importDigestKey + `: .*\n`)
 
 // cutImport returns a frontmatter without the keys that [Imported.File] added, or ""
@@ -565,12 +569,8 @@ func (w *entryWriter) entryOf(above, text, below string) *Entry {
 // the part, or "". Ids are the ids of the entries before it.
 func (p *ImportedPart) comment(e *Entry, ids map[string]bool) string {
 	attributes := maps.Clone(p.Attributes)
-	moves := !e.has("visibility", p.Attributes["visibility"]) // the time of the file is not that of the entry then
 	maps.DeleteFunc(attributes, func(key, value string) bool {
-		if moves && key == "updated" {
-			return false
-		}
-		return !isKey(key) || e.has(key, value) || key == "id" && (ids[value] || strings.ContainsFunc(value, isSpace))
+		return key == "visibility" && value == PublicOK.String() || !isKey(key) || e.has(key, value) || key == "id" && (ids[value] || strings.ContainsFunc(value, isSpace))
 	})
 	ids[p.Attributes["id"]] = true
 	evidence := p.Evidence

@@ -162,8 +162,7 @@ func fencedBlock(value string, object bool) string {
 // value and comment attributes.
 func isItem(text, key, value, comment string) bool {
 	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
-	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.privateLines.from > 0 ||
-		d.privateLines.regions != nil {
+	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.InPrivate() {
 		return false
 	}
 	e := &d.Entries[0]
@@ -179,23 +178,17 @@ func isItem(text, key, value, comment string) bool {
 		maps.Equal(want, e.Attributes)
 }
 
-// ItemInsertionPoint returns the entry below which a new item of the given visibility is
-// inserted, or -1 for the top of the file: the last item of the list above the first section, or
-// else the last entry there. A public item goes below a public one, if there is one, and
-// never below a heading that it alone would make public.
-func (d *Document) ItemInsertionPoint(v Visibility) int {
+// ItemInsertionPoint returns the entry below which a new item is inserted, or -1 for the top
+// of the file: the last item of the list above the first section, or else the last entry there.
+func (d *Document) ItemInsertionPoint() int {
 	last, item := -1, -1
 	for i := range d.Entries {
 		e := &d.Entries[i]
-		titled := e.Heading == 0 && d.Headings[0].Level == 1
-		if e.Heading >= 0 && !titled || e.Block == EmptyHeading {
+		if e.Heading >= 0 && (e.Heading > 0 || d.Headings[0].Level != 1) || e.Block == EmptyHeading {
 			break
 		}
-		counts := v != PublicOK || e.Partition.Visibility == PublicOK
-		if counts || !titled {
-			last = i
-		}
-		if counts && e.Block == Item && (item < 0 || d.Entries[item].Heading == e.Heading) {
+		last = i
+		if e.Block == Item && (item < 0 || d.Entries[item].Heading == e.Heading) {
 			item = i
 		}
 	}
@@ -254,13 +247,8 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// Section names of summaries. Public and private summaries need separate
-// headings, because a heading above private lines must not become visible
-// through a public line.
-const (
-	privateSummaries = "Summaries"
-	publicSummaries  = "Public summaries"
-)
+// SummarySection is the name of the section of summaries.
+const SummarySection = "Summaries"
 
 // IsSummary reports whether an entry of a file of keyed items is a summary,
 // which means that it has evidence and is in a section of summaries.
@@ -268,7 +256,7 @@ func (e *Entry) IsSummary() bool { return len(e.Evidence) > 0 && e.inSummaries()
 
 func (e *Entry) inSummaries() bool {
 	return slices.ContainsFunc(e.Sections, func(s string) bool {
-		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)
+		return SameSection(s, SummarySection) || SameSection(s, "Public summaries") // the name in earlier files
 	})
 }
 
@@ -307,10 +295,10 @@ func (d *Document) HasGeneratedSummary() bool {
 	return !slices.ContainsFunc(strings.Split(d.Front.Summary, "\n"), func(line string) bool { return !titles[line] })
 }
 
-// summarized returns the items that every reader of the summary may read.
+// summarized returns the items that a generated summary lists.
 func (d *Document) summarized() (items []*Entry) {
 	for i := range d.Entries {
-		if e := &d.Entries[i]; e.Block == Item && e.Partition.Visibility >= d.Own.Visibility {
+		if e := &d.Entries[i]; e.Block == Item {
 			items = append(items, e)
 		}
 	}
@@ -341,7 +329,7 @@ func firstWords(s string) string {
 // Summary returns the summary of the file, or "" if it has none or the view may
 // not read it.
 func (d *Document) Summary(v View) string {
-	if !v.Readable(d.Own) {
+	if !v.Readable(d.Partition) {
 		return ""
 	}
 	return d.Front.Summary
@@ -351,7 +339,7 @@ func (d *Document) Summary(v View) string {
 func (d *Document) SummaryEntry(e *Entry) *Entry {
 	field, _ := d.Front.Field("summary")
 	return &Entry{Line: field.Line, EndLine: field.Line, Block: Paragraph, Heading: -1, ID: e.ID,
-		Text: d.Front.Summary, Norm: normText(d.Front.Summary), Partition: d.Own, Source: d.Front.Source, By: d.Front.By,
+		Text: d.Front.Summary, Norm: normText(d.Front.Summary), Partition: d.Partition, Source: d.Front.Source, By: d.Front.By,
 		Tags: e.Tags, Time: e.Time}
 }
 
@@ -359,7 +347,7 @@ func (d *Document) SummaryEntry(e *Entry) *Entry {
 // day's file without other entries, it returns the summary.
 func (d *Document) ShownEntry(n int) *Entry {
 	e := &d.Entries[n]
-	if e.Block == EmptyHeading && e.level == 1 && d.isTitleOfDay(e.heading) && e.Partition == d.Own &&
+	if e.Block == EmptyHeading && e.level == 1 && d.isTitleOfDay(e.heading) && e.Partition == d.Partition &&
 		d.Front.Summary != "" {
 		return d.SummaryEntry(e)
 	}
@@ -370,22 +358,21 @@ func (d *Document) ShownEntry(n int) *Entry {
 // projects, in its project.md, or its conversations with a contact, in a file of
 // the contact (see [SummaryPath]):
 //
-//   - **2026-02-04/cli**: We chose PostgreSQL. <!-- visibility=public_ok evidence=2026-02-04/cli.md updated=… -->
+//   - **2026-02-04/cli**: We chose PostgreSQL. <!-- evidence=2026-02-04/cli.md updated=… -->
 //
 // A summary names its evidence and is in a section of its own. Both distinguish
 // it from the keyed items of the same file, see [Entry.IsSummary].
 type Summary struct {
 	Title      string
-	Text       string // one line of Markdown
-	Visibility Visibility
+	Text       string            // one line of Markdown
 	Evidence   []string          // never empty
 	Attributes map[string]string // other attributes
 }
 
-// SummaryPath returns the path of the file for the summaries of a subject: of its
-// project if that is not empty, else of its conversations with a contact if that
-// is not empty, else of the subject itself.
-func SummaryPath(subject, project, contact string) string {
+// SummaryPath returns the path of the file for the summaries of a subject and of a
+// visibility: of its project if that is not empty, else of its conversations with a contact
+// if that is not empty, else of the subject itself.
+func SummaryPath(subject, project, contact string, v Visibility) string {
 	name := "profile.md"
 	switch {
 	case project != "":
@@ -394,7 +381,11 @@ func SummaryPath(subject, project, contact string) string {
 		// Ids that differ in a colon only need different names, too.
 		name = "contacts/" + sanitizeName(contact, func(name string) bool { return name != contact }) + ".md"
 	}
-	return longtermsDir + "/" + SubjectDir(subject) + "/" + name
+	path := longtermsDir + "/" + SubjectDir(subject) + "/" + name
+	if v == PublicOK {
+		path = BesideFile(path, PublicFile)
+	}
+	return path
 }
 
 // SummaryText returns the text of a summary, without its title.
@@ -403,20 +394,9 @@ func (e *Entry) SummaryText() string {
 	return strings.TrimSpace(text)
 }
 
-// Section returns the path of the section for the summary.
-func (s *Summary) Section() []string {
-	if s.Visibility == PublicOK {
-		return []string{publicSummaries}
-	}
-	return []string{privateSummaries}
-}
-
 // String returns the summary as a list item with its comment.
 func (s *Summary) String() string {
-	attributes := map[string]string{}
-	maps.Copy(attributes, s.Attributes)
-	attributes["visibility"] = s.Visibility.String()
-	return s.itemLine() + " " + Comment(attributes, s.Evidence)
+	return s.itemLine() + " " + Comment(s.Attributes, s.Evidence)
 }
 
 func (s *Summary) itemLine() string { return fmt.Sprintf("- **%s**: %s", s.Title, s.Text) }
@@ -425,7 +405,7 @@ func (s *Summary) itemLine() string { return fmt.Sprintf("- **%s**: %s", s.Title
 // parsed back as the same summary.
 func (s *Summary) Check(path string, l *Layout) error {
 	alone := l.Parse(path, []byte(s.String()+"\n"), Meta{})
-	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
+	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound && !alone.InPrivate() {
 		e := &alone.Entries[0]
 		_, given := s.Attributes["id"]
 		if s.Matches(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 &&
@@ -436,9 +416,7 @@ func (s *Summary) Check(path string, l *Layout) error {
 	return errors.New("the summary does not fit into one line of Markdown")
 }
 
-// Matches reports whether an entry has the same text, visibility and evidence, in
-// any list.
+// Matches reports whether an entry has the same text and evidence, in any list.
 func (s *Summary) Matches(e *Entry) bool {
-	return e.Block == Item && e.Norm == normText(s.itemLine()) && e.Partition.Visibility == s.Visibility &&
-		slices.Equal(e.Evidence, s.Evidence)
+	return e.Block == Item && e.Norm == normText(s.itemLine()) && slices.Equal(e.Evidence, s.Evidence)
 }

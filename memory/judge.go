@@ -69,7 +69,7 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 		}
 		it := &m.Items[i]
 		if it.Into >= 0 || it.target != "" || it.nested || it.task != nil && !it.task.Done ||
-			len(it.section.items) > maxJudged || !tell(m.doc.Own.Visibility, it.Text) {
+			len(it.section.items) > maxJudged || !tell(m.doc.Partition.Visibility, it.Text) {
 			continue
 		}
 		if _, ok := known[it.Section]; !ok {

@@ -67,6 +67,15 @@ func CutEnding(base string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(base, PublicFile), UnseenFile)
 }
 
+// usualFile returns the name of the file beside which a file with a name and a base name
+// is, or the name itself.
+func usualFile(name, base string) string {
+	if name == base+mdExt {
+		return CutEnding(base) + mdExt
+	}
+	return name
+}
+
 // DailyName returns the day of a daily note from its base name: the day itself, or
 // the day, a dot and the name of the machine that wrote the note. Several notes of
 // a day, from different machines, are one day. DailyName reports false for other
@@ -344,22 +353,16 @@ func conflictMark(base string) int {
 // its tasks exist in the original.
 func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Document, others ...*Document) *Document {
 	d := l.Parse(path, src, meta)
-	public := func(d *Document) bool {
-		return d.Partition.Visibility == PublicOK && d.excerpt == nil && !d.Unsound
-	}
-	if original == nil || !public(d) || !public(original) || d.Partition != original.Partition {
+	if original == nil || d.Unsound || original.Unsound || d.Partition != original.Partition {
 		meta.Unstable = true // makes all of it private
 		d = l.Parse(path, src, meta)
 	}
 	copied := *d
-	copied.excerpt, copied.Claim, copied.Front = nil, "", Front{Span: d.Front.Span, Present: d.Front.Present}
+	copied.Claim, copied.Front = "", Front{Span: d.Front.Span, Present: d.Front.Present}
 	copied.Problems = []Problem{{"conflict_copy", 0,
 		"conflict copy of " + copied.Place.Copy + "; run `memwatchd conflicts merge`"}}
-	if original != nil && original.privatePartition.Owner != d.privatePartition.Owner {
-		copied.Partition = Partition{Owner: longtermKey("")}
-		all := copied.Partition
-		copied.Own, copied.publicPartition, copied.privatePartition = all, all, all
-		copied.Entries = nil
+	if original != nil && original.private != d.private {
+		copied.Partition, copied.Entries = Partition{Owner: longtermKey("")}, nil
 		return &copied
 	}
 	there := map[string]int{} // number of entries in the file that has the most
@@ -466,11 +469,19 @@ func (l *Layout) owner() string { return cmp.Or(l.Owner, "owner") }
 func (l *Layout) location() *time.Location { return cmp.Or(l.Location, time.UTC) }
 
 // Place returns the meaning of a path. Any path that matches no rule is a
-// private note of the owner. Paths are compared byte for byte. A conflict copy is a
-// note with the owner of its original, see [Layout.ParseCopy].
+// private note of the owner. A file name.private.md is private. Paths are compared byte for
+// byte. A conflict copy is a note with the owner of its original, see [Layout.ParseCopy].
 func (l *Layout) Place(path string) Place {
+	p := l.place(path)
+	if base, _ := CutMarkdown(path); strings.HasSuffix(base, UnseenFile) {
+		p.Visibility = PrivateOnly
+	}
+	return p
+}
+
+func (l *Layout) place(path string) Place {
 	if of, ok := CopyOf(path); ok {
-		p := l.Place(of)
+		p := l.place(of)
 		if p.Kind != Archive {
 			p.Kind, p.Session, p.Namespace = Note, "", ""
 		}
@@ -518,14 +529,14 @@ func (l *Layout) Place(path string) Place {
 		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: day, ByFormat: true}
 	}
 	if len(dirs) == 1 && IsDay(dirs[0]) {
-		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: l.Sessions}
+		return Place{Path: path, Kind: Session, Day: dirs[0], Session: CutEnding(base), Visibility: l.Sessions}
 	}
 	if InInbox(path) { // files without a subject and a visibility of their own are private
 		switch namespace := CutEnding(base); {
 		case len(dirs) == 2 && isNamespace(namespace):
 			note.Kind, note.Namespace = Items, namespace
 		case len(dirs) == 3 && IsDay(dirs[2]):
-			return Place{Path: path, Kind: Session, Day: dirs[2], Session: base}
+			return Place{Path: path, Kind: Session, Day: dirs[2], Session: CutEnding(base)}
 		}
 	}
 	return note
@@ -558,12 +569,13 @@ func (l *Layout) dailyFile(day string) string {
 func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, dir string) (Place, bool) {
 	p := Place{Path: path, Owner: owner, Dir: dir}
 	day, isDaily := DailyName(base)
+	usual := usualFile(name, base)
 	switch {
-	case len(dirs) == 0 && name == memoryFile:
+	case len(dirs) == 0 && usual == memoryFile:
 		p.Kind = Longterm
-	case len(dirs) == 0 && name == soulFile:
+	case len(dirs) == 0 && usual == soulFile:
 		p.Kind, p.Visibility = Identity, PublicOK
-	case len(dirs) == 0 && name == userFile:
+	case len(dirs) == 0 && usual == userFile:
 		p.Kind = Identity
 	case len(dirs) == 1 && dirs[0] == memoryDir && isDaily:
 		p.Kind, p.Day, p.Visibility = Daily, day, l.Daily
@@ -577,7 +589,7 @@ func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, di
 func (l *Layout) longtermPlace(path, dir string, below []string, name, base string) Place {
 	p := Place{Path: path, Kind: Note, Owner: longtermKey(dir), Dir: dir}
 	switch {
-	case len(below) == 0 && name == indexFile:
+	case len(below) == 0 && usualFile(name, base) == indexFile:
 		p.Kind = Longterm
 	case len(below) == 0 && name == base+".md" && isNamespace(CutEnding(base)):
 		p.Kind, p.Namespace = Items, CutEnding(base)

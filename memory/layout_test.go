@@ -37,9 +37,7 @@ func TestLayoutOptions(t *testing.T) {
 		}
 	}
 	d := l.Parse("2026-02-04/s.md", []byte("## AUFGABEN:\n- [x] a\n\n## Tasks\n- [ ] b\n\n## Follow Ups\n- [ ] c\n"), Meta{})
-	dirs := Directories{Owner: "me"}
-	v, _ := dirs.View(Scope{Subject: "me", Context: Private})
-	if tasks, followUps := d.Progress(v); tasks != (Progress{1, 1}) || followUps != (Progress{}) {
+	if tasks, followUps := d.Progress(); tasks != (Progress{1, 1}) || followUps != (Progress{}) {
 		t.Errorf("progress: %v %v", tasks, followUps)
 	}
 }
@@ -128,7 +126,7 @@ func TestParseCopy(t *testing.T) {
 			}
 			got = append(got, fmt.Sprintf("%s %s: %s", e.Partition.Owner, e.Partition.Visibility, e.Text))
 		}
-		if d.Excerpt() != nil || d.Claim != "" || d.Front.SubjectID != "" || d.Place.Kind != Note {
+		if d.Claim != "" || d.Front.SubjectID != "" || d.Place.Kind != Note {
 			t.Errorf("%s: %+v", in[0], d.Front)
 		}
 		return strings.Join(got, "; ")
@@ -197,8 +195,9 @@ func TestRootReaders(t *testing.T) {
 	dirs := Directories{Owner: "owner", Roots: l.Roots}
 	src := "---\nsubject_id: eve\ntasks: 9/9\n---\n- private\n- public <!-- visibility=public_ok -->\n- [ ] task\n"
 	private := l.Parse("vault:_longterms/eve/_index.md", []byte(src), Meta{})
-	public := l.Parse("site:a.md", []byte("- public\n- private <!-- visibility=private_only -->\n"), Meta{})
-	if private.Claim != "" || len(private.Problems) > 0 {
+	public := l.Parse("site:a.md", []byte("- public\n- also\n"), Meta{})
+	marked := l.Parse("site:b.md", []byte("- public\n- private <!-- visibility=private_only -->\n"), Meta{})
+	if private.Claim != "" || private.Partition.Visibility != PrivateOnly || marked.Partition.Visibility != PrivateOnly {
 		t.Errorf("claim %q, problems %v", private.Claim, private.Problems)
 	}
 	for _, s := range []Scope{
@@ -224,7 +223,7 @@ func TestRootReaders(t *testing.T) {
 			t.Errorf("%+v reads %d entries without asking for them", s, n)
 		}
 		bob := s.Subject == "bob" || slices.Contains(s.Aliases, "bob")
-		want := map[bool]int{true: 3, false: 1}[s.Context == Private]
+		want := map[bool]int{true: 3}[s.Context == Private]
 		if !bob {
 			want = 0
 		}
@@ -232,7 +231,7 @@ func TestRootReaders(t *testing.T) {
 		if n := count(all, private); n != want {
 			t.Errorf("%+v reads %d entries of vault, want %d", s, n, want)
 		}
-		want = map[bool]int{true: 2, false: 1}[s.Context == Private]
+		want = 2
 		if s.Subject != "owner" {
 			want = 0
 		}
@@ -240,7 +239,7 @@ func TestRootReaders(t *testing.T) {
 			t.Errorf("%+v reads %d entries of site, want %d", s, n, want)
 		}
 		only := all.OnlyRoots()
-		for _, p := range append(only.Partitions(), Partition{}, Partition{"owner", PublicOK, false}, Partition{"", PublicOK, true}, Partition{"bob", PublicOK, false}) {
+		for _, p := range append(only.Partitions(), Partition{}, Partition{"owner", PublicOK}, Partition{"", PublicOK}, Partition{"bob", PublicOK}) {
 			if only.Readable(p) && !IsRootKey(p.Owner) {
 				t.Errorf("%+v reads %v among the roots", s, p)
 			}

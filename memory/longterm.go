@@ -264,9 +264,9 @@ var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Pro
 // item: the best match among the existing sections, else a new section in the
 // language of the file's headings.
 func (d *Document) SectionFor(title, text string) string {
-	list := d.outline(false)
+	list := d.outline()
 	if path.Base(d.Place.Path) == memoryFile && commitmentRE().MatchString(text) &&
-		findUsableHeading(list, []string{commitments}) >= 0 {
+		findHeading(list, []string{commitments}) >= 0 {
 		return commitments
 	}
 	var wanted []string
@@ -283,7 +283,7 @@ func (d *Document) SectionFor(title, text string) string {
 	// are empty and therefore missing.
 	template := !chinese && d.Place.Kind == Longterm && strings.HasSuffix(d.Place.Path, "/"+indexFile)
 	for _, name := range slices.Concat(wanted, factSections) {
-		if i := findUsableHeading(list, []string{name}); i >= 0 {
+		if i := findHeading(list, []string{name}); i >= 0 {
 			return list[i].path[len(list[i].path)-1]
 		}
 		if template && (name == LongTermGoals || name == KeyFacts) {

@@ -12,20 +12,6 @@ import (
 type Meta struct {
 	ModTime  time.Time
 	Unstable bool // the file was being written while it was read, so all of it is private
-
-	// Public returns when the public text of the file was written, which an edit of its
-	// other lines does not change; zero if that is unknown. Nil stands for unknown.
-	Public func(text []byte) time.Time
-}
-
-// publicTime returns the time of public entries without a time of their own.
-func (m *Meta) publicTime(text []byte) time.Time {
-	if m.Public != nil {
-		if at := m.Public(text); !at.IsZero() {
-			return at
-		}
-	}
-	return m.ModTime
 }
 
 // Parse parses a file. It never fails: defects become a [Problem], and text of
@@ -39,20 +25,17 @@ func (l *Layout) Parse(path string, src []byte, meta Meta) (d *Document) {
 	defer func() {
 		// One file must not end the daemon, which would read it at each start.
 		if recover() != nil {
-			d = l.parse(path, src, masked, meta, nil, true)
-			d.Partition = d.privatePartition
+			d = l.parse(path, src, masked, meta, true)
 		}
 	}()
-	d = l.parse(path, src, masked, meta, nil, false)
-	d.setExcerpt(l, meta)
-	return d
+	return l.parse(path, src, masked, meta, false)
 }
 
-// parse parses the masked source of a file, or of its excerpt. If flat, it does not
-// parse the structure: the whole text is one private entry.
-func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf, flat bool) *Document {
+// parse parses the masked source of a file. If flat, it does not parse the structure:
+// the whole text is one private entry.
+func (l *Layout) parse(path string, src, masked []byte, meta Meta, flat bool) *Document {
 	d := &Document{Place: l.Place(path), Source: src, masked: masked}
-	p := &docParser{l: l, d: d, meta: meta, of: of, flat: flat, text: unixText(masked), plain: utf8.Valid(src)}
+	p := &docParser{l: l, d: d, meta: meta, flat: flat, text: unixText(masked), plain: utf8.Valid(src)}
 	if !p.plain {
 		p.addProblem("utf8_invalid", 0,
 			"not valid UTF-8; the file is read with replacement characters and never changed")
@@ -61,20 +44,13 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p.plain = p.plain && bytes.IndexByte(src, '\r') < 0 && bytes.IndexByte(src, 0) < 0
 	p.ln = splitLines(p.text)
 
-	if of == nil || of.front {
-		p.readFront(src)
-		p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
-	}
+	p.readFront(src)
+	p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
 	if p.plain {
 		p.source = string(masked[p.body:])
 	}
-	if d.Front.Broken {
-		d.Unsound = true
-		p.private.hideFrom(1)
-	}
-	if meta.Unstable {
-		p.private.hideFrom(1)
-	}
+	d.Unsound = d.Unsound || d.Front.Broken
+	p.doubtful = d.Front.Broken || meta.Unstable
 	marks := p.hideConflictMarkers()
 	p.setOwner()
 	p.names, p.dir = l.sectionNames(), SubjectDir(l.owner())
@@ -97,8 +73,8 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	return d
 }
 
-// recordLimit records that a part of the structure could not be parsed, and makes
-// that part private, because a mark that makes it private may have been missed.
+// recordLimit records that a part of the structure could not be parsed. The file is
+// private, because a mark that makes it private may have been missed.
 func (p *docParser) recordLimit(tops []topBlock, problem *Problem) {
 	if problem == nil {
 		return
@@ -108,8 +84,7 @@ func (p *docParser) recordLimit(tops []topBlock, problem *Problem) {
 		if len(tops) > 0 {
 			problem.Line = tops[len(tops)-1].from
 		}
-		p.private.hideFrom(problem.Line)
-		p.d.Unsound = true
+		p.doubtful, p.d.Unsound = true, true
 	}
 	p.d.Problems = append(p.d.Problems, *problem)
 }
@@ -118,30 +93,28 @@ type docParser struct {
 	l                 *Layout
 	d                 *Document
 	meta              Meta
-	of                *excerptOf // properties of the excerpt; nil for a whole file
-	flat              bool       // the structure is not parsed
-	text              []byte     // masked source with LF line endings, hidden text blanked
-	plain             bool       // the source is its own display form
-	source            string     // its body, if plain: entries share this string
+	flat              bool   // the structure is not parsed
+	text              []byte // masked source with LF line endings, hidden text blanked
+	plain             bool   // the source is its own display form
+	source            string // its body, if plain: entries share this string
 	ln                lines
 	body              int
 	hidden            []lineRange
-	private           privateRanges
-	marks             []privateMark
+	doubtful          bool // who may read the file is unclear, so it is private
 	names             sectionNames
-	recurs            bool                // all tasks of the file do
-	sections          []section           // by heading
-	stack             []int               // the open headings, outermost first
-	pending           []pendingAttributes // by entry
-	fileTags          []string            // of the frontmatter, lower-cased and sorted
-	owner             string              // of the file's public entries
-	defaultVisibility Visibility          // of entries without an attribute visibility
-	dir               string              // archive directory of the root's owner
+	recurs            bool       // all tasks of the file do
+	sections          []section  // by heading
+	stack             []int      // the open headings, outermost first
+	pending           [][]attr   // by entry
+	fileTags          []string   // of the frontmatter, lower-cased and sorted
+	owner             string     // of the file if it is public
+	defaultVisibility Visibility // of a file without marks
+	dir               string     // archive directory of the root's owner
 
 	dated    bool      // the path contains a day
 	from, to time.Time // first and last second of that day
 
-	fileTimes map[bool]time.Time // by whether the reader may read the frontmatter, see fileTime
+	fileTime time.Time // of entries without a time of their own
 
 	block block  // the current block
 	cuts  []Span // buffer for one entry
@@ -199,14 +172,6 @@ func (p *docParser) setOwner() {
 	if d.Front.HasVisibility {
 		p.defaultVisibility = d.Front.Visibility
 	}
-	if p.of != nil {
-		p.owner, p.defaultVisibility = p.of.owner, PublicOK
-	}
-	visibility := p.defaultVisibility
-	if p.private.from > 0 {
-		visibility = PrivateOnly
-	}
-	d.Own, d.publicPartition = p.partitionFor(visibility), p.partitionFor(PublicOK)
 	d.Front.Source = p.sourceOf(d.Front.Source)
 }
 
@@ -242,7 +207,7 @@ func (p *docParser) readBlocks(tops []topBlock) {
 			entries++
 		}
 	}
-	p.d.Entries, p.pending = make([]Entry, 0, entries), make([]pendingAttributes, 0, entries)
+	p.d.Entries, p.pending = make([]Entry, 0, entries), make([][]attr, 0, entries)
 	for _, r := range p.hidden {
 		p.d.Hidden = append(p.d.Hidden, p.ln.span(r.from, r.to))
 	}
@@ -290,7 +255,7 @@ func emptySection(tops []topBlock) bool {
 }
 
 // readComment reads comments between entries. One with attributes belongs to the
-// entry above it, which it may make private; the others become hidden lines. It
+// entry above it; the others become hidden lines. It
 // returns the index of the entry to which a further comment would belong.
 func (p *docParser) readComment(t *topBlock, last int) int {
 	f := p.read(t)
@@ -303,35 +268,28 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 	switch {
 	case state == commentPlain || len(f.marks) > 0 && state == commentAttributes && !setsPrivate(attrs):
 	case state == commentBroken:
-		from := t.from
-		if last >= 0 {
-			from = p.d.Entries[last].Line
-		}
-		p.reportBroken(from, t.from)
+		p.reportBroken(t.from)
 	case last >= 0:
-		e, dr := &p.d.Entries[last], &p.pending[last]
+		e := &p.d.Entries[last]
 		e.EndLine, e.Span = t.to, p.ln.span(e.Line, t.to)
-		dr.setsPrivate = dr.setsPrivate || setsPrivate(attrs)
-		if dr.attrs == nil {
-			dr.attrs, dr.mayPublish, e.Comment = attrs, true, span
+		p.d.marks.add(last, attrs, true)
+		if p.pending[last] == nil {
+			p.pending[last], e.Comment = attrs, span
 		}
 		return -1
 	default:
 		p.addProblem("attributes_stray", t.from,
 			"attributes without an entry above; move the attributes to the end of an entry")
-		if setsPrivate(attrs) {
-			p.private.hideFrom(t.from)
-		}
+		p.doubtful = p.doubtful || setsPrivate(attrs)
 	}
 	p.d.Hidden = append(p.d.Hidden, p.ln.span(t.from, t.to))
 	return last
 }
 
-func (p *docParser) reportBroken(from, line int) {
+func (p *docParser) reportBroken(line int) {
 	p.addProblem("attributes_broken", line,
-		"invalid attributes in this comment; the rest of the file is private. Write key=value pairs, with %20 for "+
-			"a space in a value")
-	p.private.hideFrom(from)
+		"invalid attributes in this comment; the file is private. Write key=value pairs, with %20 for a space in a value")
+	p.doubtful = true
 }
 
 func (p *docParser) currentHeading() int {
@@ -356,11 +314,11 @@ func (p *docParser) readHeading(t *topBlock) {
 		text = lf.heading()
 		for _, c := range lf.comments {
 			if c.state == commentBroken {
-				p.reportBroken(t.from, t.from)
+				p.reportBroken(t.from)
 			} else if setsPrivate(c.attrs) {
 				p.addProblem("attributes_stray", t.from,
-					"attributes of a heading have no effect except for visibility; the rest of the file is private")
-				p.private.hideFrom(t.from)
+					"attributes of a heading have no effect except for visibility; the file is private")
+				p.doubtful = true
 			}
 		}
 	}

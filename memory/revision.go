@@ -124,8 +124,8 @@ func (r *Revision) SetAttribute(entry int, key, value string) {
 }
 
 // Remove removes the lines of an entry and the surplus blank lines around it. A
-// heading whose section becomes empty stays, unless it would then become
-// visible to more readers or contains only the time of a removed note.
+// heading whose section becomes empty stays, unless it contains only the time of a
+// removed note.
 func (r *Revision) Remove(entry int) {
 	if c := r.changeFor(entry); c != nil {
 		c.remove = true
@@ -181,8 +181,7 @@ func (r *Revision) AppendVerbatim(section []string, text string) {
 
 // AppendSection adds a heading with texts, each one block of Markdown, at the
 // very end of the file, even if a section of that name exists. All existing
-// bytes keep their positions. The heading is of the second level, or of the
-// first if it would otherwise make a private title public.
+// bytes keep their positions. The heading is of the second level.
 func (r *Revision) AppendSection(heading string, texts ...string) {
 	if len(texts) == 0 {
 		r.fail("text for the section %q is empty", heading)
@@ -243,10 +242,10 @@ func (r *Revision) Empty() bool {
 // the same way as the document was parsed.
 //
 // Apply returns an error if a recorded change is invalid, if the document is
-// unsound or an excerpt, or if more than the requested changes would happen.
+// unsound, or if more than the requested changes would happen.
 // Every other entry keeps its text, section, tasks, attributes and readers, and
 // every other field of the frontmatter keeps its value. No text becomes
-// readable to more readers, except an entry whose attribute visibility is set.
+// readable to more readers.
 //
 // If parse returns nil, Apply ends with [ErrStopped].
 func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
@@ -259,9 +258,8 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	case d.Unsound:
 		return nil, fmt.Errorf("edit %s: the file cannot be changed until this problem is fixed: %s", d.Place.Path,
 			d.WhyUnsound())
-	case d.Partition.Excerpt:
-		return nil, fmt.Errorf("edit %s: the document is only an excerpt of the file", d.Place.Path)
 	}
+	r = r.keepReaders()
 	for _, p := range r.splitPasses() {
 		if p.titles {
 			p.fields = []fieldChange{{"summary", d.titles()}}
@@ -281,6 +279,21 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 		d = next
 	}
 	return d.Source, nil
+}
+
+// keepReaders returns the revision with a visibility in the frontmatter if a mark makes the
+// file private and the revision may remove the mark: the rest of the file must not become
+// public.
+func (r *Revision) keepReaders() *Revision {
+	marked := slices.ContainsFunc(r.doc.Problems, func(p Problem) bool { return p.Code == PrivateMarked })
+	for _, c := range r.entries {
+		if marked && (c.remove || c.replace != "" || c.cut != nil || len(c.attributes) > 0) {
+			kept := *r
+			kept.fields = append(slices.Clip(r.fields), fieldChange{"visibility", PrivateOnly.String()})
+			return &kept
+		}
+	}
+	return r
 }
 
 // splitPasses divides a revision into groups of changes that can be applied
@@ -354,13 +367,9 @@ type passAttempt struct {
 }
 
 // wrongCounters returns the existing but wrong counters of the frontmatter,
-// with their correct values. It counts only boxes that every reader of the
-// frontmatter may read, so that the counters do not reveal others. Lists cannot be
-// corrected.
+// with their correct values. Lists cannot be corrected.
 func (d *Document) wrongCounters(lists bool) (wrong []fieldChange) {
-	tasks, followUps := d.countTasks(func(e *Entry) bool {
-		return e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK
-	})
+	tasks, followUps := d.Progress()
 	for _, c := range []fieldChange{{"tasks", tasks.String()}, {"follow_ups", followUps.String()}} {
 		f, _ := d.Front.Field(c.key)
 		if was := d.Front.text(c.key); (lists || f.isScalar()) && was != "" && was != c.value {
@@ -376,7 +385,7 @@ func (d *Document) WhyUnsound() string {
 	for _, p := range d.Problems {
 		switch p.Code {
 		case "utf8_invalid", "frontmatter_misplaced", "frontmatter_unclosed", "frontmatter_broken",
-			"generated_unclosed", "private_unclosed", tooManyBlocks, markdownUnreadable:
+			"generated_unclosed", tooManyBlocks, markdownUnreadable:
 			return p.Message
 		}
 	}
@@ -411,8 +420,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	switch {
 	case next == nil:
 		return nil, ErrStopped
-	case !d.PrivateReadable(v) && (next.Front.Present != d.Front.Present || next.Front.SubjectID != d.Front.SubjectID ||
-		next.Own.Visibility != d.Own.Visibility):
+	case !v.Readable(d.private) && (next.Front.Present != d.Front.Present || next.Partition != d.Partition):
 		return nil, fmt.Errorf("%w: only the owner can change the readers of the file", ErrText)
 	}
 	return source, next.CheckReadable(v, text)

@@ -100,8 +100,7 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 	return string(golden.Encode(out))
 }
 
-// TestRevisionErrors checks that a revision of an excerpt fails, and that
-// invalid changes fail.
+// TestRevisionErrors checks that invalid changes fail.
 func TestRevisionErrors(t *testing.T) {
 	l := testLayout()
 	parse := func(b []byte) *Document { return l.Parse("2026-02-04/a.md", b, testMeta) }
@@ -110,7 +109,6 @@ func TestRevisionErrors(t *testing.T) {
 		d    *Document
 		wish func(*Revision)
 	}{
-		"an excerpt":             {d.Excerpt(), func(r *Revision) { r.SetTask(0, 0, Done) }},
 		"no such entry":          {d, func(r *Revision) { r.Remove(2) }},
 		"no such task":           {d, func(r *Revision) { r.SetTask(1, 0, Done) }},
 		"no such entry to go on": {d, func(r *Revision) { r.Insert(7, "- x") }},

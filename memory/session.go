@@ -373,7 +373,7 @@ func (l *Layout) parseDraftEntry(path string, p *DraftEntry, section, text strin
 	}
 	plain := l.Parse(path, []byte(text+"\n"), Meta{}) // without the section, in which every item may be a task
 	switch {
-	case e.Block != Item || e.Comment.End > 0 || e.Given || e.Partition.Visibility != d.Own.Visibility:
+	case e.Block != Item || e.Comment.End > 0 || e.Given || d.InPrivate():
 		return nil, errors.New("text contains attributes, tags or other markup")
 	case p.title != "" && Fold(e.Title) != Fold(p.title):
 		return nil, fmt.Errorf("%q cannot be a title; remove asterisks", p.title)
@@ -451,7 +451,7 @@ func (m *Merge) section(name string) *mergeSection {
 	s = &mergeSection{names: m.layout.draftSections(name)}
 	m.sections[name], s.heading = s, s.names[0]
 	for _, name := range s.names {
-		spot, err := m.doc.endOf([]string{name}, m.doc.Own.Visibility == PublicOK)
+		spot, err := m.doc.endOf([]string{name})
 		if err == nil && len(spot.headings) == 0 {
 			s.heading, s.listed = name, spot.beside >= 0 && m.doc.Entries[spot.beside].Block == Item
 			break

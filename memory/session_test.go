@@ -206,7 +206,7 @@ func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, so
 		if o.Into >= 0 && o.Change == Updated {
 			touched[o.Into] = true
 		}
-		if o.Change == Added && (e.Author().Untrusted(View{}) != IsUntrustedSource(source) || e.Partition.Visibility != next.Own.Visibility) {
+		if o.Change == Added && (e.Author().Untrusted(View{}) != IsUntrustedSource(source) || e.Partition.Visibility != next.Partition.Visibility) {
 			fail("new, and not marked as it should be: " + o.Name)
 		}
 	}
@@ -265,7 +265,7 @@ func FuzzMerge(f *testing.F) {
 			view, source = viewOf(t, Scope{Subject: "acct:1", Context: Public}), PublicSource+"x"
 		}
 		d := testLayout().Parse("2026-02-04/a.md", src, testMeta)
-		if !view.Readable(d.Own) {
+		if !view.Readable(d.Partition) {
 			return
 		}
 		mergeAtRandom(t, d, randomDraft(rand.New(rand.NewPCG(seed, 17))), view, source)

@@ -29,21 +29,15 @@ type Scope struct {
 // [Directories]), "?" and the name of a directory below _longterms, or "?", the
 // name of a user's directory and a slash; or, for the files of a [Root], "?/" and the
 // name of the root; or empty, for public text without a subject.
-//
-// Excerpt is true for the public text of files that also contain private text
-// (see [Document.Excerpt]). Views that may read the whole files do not read
-// excerpts.
 type Partition struct {
 	Owner      string
 	Visibility Visibility
-	Excerpt    bool
 }
 
 // View is the set of partitions that a scope may read. The zero view reads only
 // public entries without an owner. A view is immutable and safe for concurrent
 // use.
 type View struct {
-	root     string            // the subject of private text in files without a subject
 	subjects []string          // the scope's subjects, canonical first
 	owners   map[string]string // readable owner keys → their subject
 	private  bool
@@ -68,9 +62,6 @@ func (v View) Readable(p Partition) bool {
 	if v.closed || p.Visibility != PublicOK && !v.private {
 		return false
 	}
-	if p.Excerpt && v.canReadAll(p.Owner) {
-		return false
-	}
 	if p.Owner == "" {
 		// A private entry always has a subject. One without a subject is a bug,
 		// so it is not readable.
@@ -78,16 +69,6 @@ func (v View) Readable(p Partition) bool {
 	}
 	_, ok := v.owners[p.Owner]
 	return ok
-}
-
-// canReadAll reports whether the view may read all of a file whose public text
-// belongs to an owner.
-func (v View) canReadAll(owner string) bool {
-	if owner == "" {
-		owner = v.root
-	}
-	_, ok := v.owners[owner]
-	return ok && v.private
 }
 
 // SubjectOf returns the subject of a readable partition in this view, which is
@@ -103,37 +84,27 @@ func (v View) Private() bool { return v.private }
 
 // Partitions returns all readable partitions, sorted by owner and visibility.
 func (v View) Partitions() []Partition {
-	all := []Partition{{Visibility: PublicOK}, {Visibility: PublicOK, Excerpt: true}}
+	all := []Partition{{Visibility: PublicOK}}
 	for owner := range v.owners {
-		all = append(all, Partition{owner, PrivateOnly, false}, Partition{owner, PublicOK, false},
-			Partition{owner, PublicOK, true})
+		all = append(all, Partition{owner, PrivateOnly}, Partition{owner, PublicOK})
 	}
 	all = slices.DeleteFunc(all, func(p Partition) bool { return !v.Readable(p) })
 	slices.SortFunc(all, Partition.Compare)
 	return all
 }
 
-// Compare orders partitions by owner, private before public before excerpts.
+// Compare orders partitions by owner, private before public.
 func (p Partition) Compare(q Partition) int {
 	return cmp.Or(cmp.Compare(p.Owner, q.Owner), cmp.Compare(p.Kind(), q.Kind()))
 }
 
-// Kind returns the digit that stands for the kind of the partition in stored data: 0 for
-// private text, 1 for public text, and 2 for excerpts.
-func (p Partition) Kind() byte {
-	switch {
-	case p.Excerpt:
-		return '2'
-	case p.Visibility == PublicOK:
-		return '1'
-	}
-	return '0'
-}
+// Kind returns the digit that stands for the visibility of the partition in stored data.
+func (p Partition) Kind() byte { return '0' + byte(p.Visibility) }
 
 // PartitionOf returns the partition of an owner key and a kind (see [Partition.Kind]).
 func PartitionOf(owner string, kind byte) Partition {
-	p := Partition{Owner: owner, Excerpt: kind == '2'}
-	if kind != '0' {
+	p := Partition{Owner: owner}
+	if kind == '1' {
 		p.Visibility = PublicOK
 	}
 	return p
@@ -261,7 +232,7 @@ func keyDir(key string) string {
 // If the subject or an alias is invalid, View returns an error and the zero
 // view.
 func (d *Directories) View(s Scope) (View, error) {
-	v := View{root: d.owner(), private: s.Context == Private}
+	v := View{private: s.Context == Private}
 	if s.Subject == "" {
 		return v, nil
 	}

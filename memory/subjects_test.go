@@ -13,7 +13,7 @@ import (
 )
 
 // TestReadable checks which scopes read a partition. _longterms/user-memory and user-memory belong to
-// different subjects, and views that may read a whole file do not read its excerpt.
+// different subjects.
 func TestReadable(t *testing.T) {
 	scopes := map[string]Scope{
 		"zero":     {},
@@ -28,7 +28,7 @@ func TestReadable(t *testing.T) {
 	golden.Table(t, "readers", func(t *testing.T, in []string) string {
 		var readers []string
 		for _, name := range slices.Sorted(maps.Keys(scopes)) {
-			if viewOf(t, scopes[name]).Readable(Partition{in[0], ParseVisibility(in[1]), in[2] == "true"}) {
+			if viewOf(t, scopes[name]).Readable(Partition{in[0], ParseVisibility(in[1])}) {
 				readers = append(readers, name)
 			}
 		}
@@ -42,14 +42,14 @@ func TestPartitions(t *testing.T) {
 		scope Scope
 		want  []Partition
 	}{
-		{Scope{}, []Partition{{"", PublicOK, false}, {"", PublicOK, true}}},
+		{Scope{}, []Partition{{"", PublicOK}}},
 		{Scope{Subject: "a:1"}, []Partition{
-			{"", PublicOK, false}, {"", PublicOK, true}, {"?a_1", PublicOK, false}, {"?a_1", PublicOK, true},
-			{"?a_1/", PublicOK, false}, {"?a_1/", PublicOK, true}, {"a:1", PublicOK, false}, {"a:1", PublicOK, true},
+			{"", PublicOK}, {"?a_1", PublicOK},
+			{"?a_1/", PublicOK}, {"a:1", PublicOK},
 		}},
 		{Scope{Subject: "owner", Context: Private}, []Partition{
-			{"", PublicOK, false}, {"?owner", PrivateOnly, false}, {"?owner", PublicOK, false}, {"?owner/", PrivateOnly, false},
-			{"?owner/", PublicOK, false}, {"owner", PrivateOnly, false}, {"owner", PublicOK, false},
+			{"", PublicOK}, {"?owner", PrivateOnly}, {"?owner", PublicOK}, {"?owner/", PrivateOnly},
+			{"?owner/", PublicOK}, {"owner", PrivateOnly}, {"owner", PublicOK},
 		}},
 	} {
 		if v, err := dirs.View(c.scope); err != nil || !cmp.Equal(c.want, v.Partitions()) {
@@ -57,7 +57,7 @@ func TestPartitions(t *testing.T) {
 		}
 	}
 	for _, s := range []Scope{{Subject: "?acct_42", Context: Private}, {Subject: "a", Aliases: []string{""}, Context: Private}, {Subject: "a\n"}} {
-		if v, err := dirs.View(s); err == nil || len(v.Partitions()) != 2 {
+		if v, err := dirs.View(s); err == nil || len(v.Partitions()) != 1 {
 			t.Errorf("%+v reads %v", s, v.Partitions())
 		}
 	}
@@ -66,7 +66,7 @@ func TestPartitions(t *testing.T) {
 func TestDirectories(t *testing.T) {
 	l := testLayout()
 	var dirs Directories
-	key := Partition{"?acct_42", PrivateOnly, false}
+	key := Partition{"?acct_42", PrivateOnly}
 	reads := func(subject string, aliases ...string) string {
 		v, err := dirs.View(Scope{Subject: subject, Aliases: aliases, Context: Private})
 		if err != nil {

@@ -34,7 +34,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 	if err := w.checkHidden(next); err != nil {
 		return err
 	}
-	list := next.outline(false)
+	list := next.outline()
 	take := func() *outlineNode {
 		if len(list) == 0 {
 			return &outlineNode{entry: -1, heading: -1, path: []string{""}}
@@ -45,7 +45,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 	spots := slices.Clone(w.insertPoints)
 	slices.SortStableFunc(spots, func(a, b insertionPoint) int { return a.line - b.line })
 	end := outlineNode{from: w.d.lines.count() + 1, entry: -1, heading: -1}
-	for _, p := range append(w.d.outline(false), end) {
+	for _, p := range append(w.d.outline(), end) {
 		for ; len(spots) > 0 && spots[0].line < p.from; spots = spots[1:] {
 			for _, h := range spots[0].headings {
 				if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
@@ -107,14 +107,7 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 	}
 	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], cmp.Or(w.entries[p.entry], &unchanged)
 	if one := w.replacements[p.entry]; one != nil {
-		if err := checkInsertedEntry(&one.Entries[0], next, q, a.Sections); err != nil {
-			return err
-		}
-		public := one.Entries[0].Attributes["visibility"] == PublicOK.String()
-		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !public {
-			return newMismatch(p.from, "would have more readers")
-		}
-		return nil
+		return checkInsertedEntry(&one.Entries[0], next, q, a.Sections)
 	}
 	return w.checkEntry(a, b, c)
 }
@@ -123,14 +116,10 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 var unchanged entryChange
 
 // checkHeading compares a heading with its original. Each of the two may be an
-// empty heading, which is an entry. That difference alone must not make the
-// heading public.
+// empty heading, which is an entry.
 func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNode) error {
-	switch {
-	case !slices.Equal(p.path, q.path):
+	if !slices.Equal(p.path, q.path) {
 		return newMismatch(p.from, "would be parsed differently")
-	case next.isPublicNode(q) && !w.d.isPublicNode(p) && !w.d.isDayTitle(p):
-		return newMismatch(p.from, "would have more readers")
 	}
 	return nil
 }
@@ -167,7 +156,7 @@ func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
 		!maps.Equal(attributes, b.Attributes) {
 		return newMismatch(a.Line, "would have another meaning")
 	}
-	return w.checkReaders(a, b, c)
+	return nil
 }
 
 // withoutMark returns a normalized text without the check mark of a task that has no box.
@@ -175,28 +164,12 @@ func withoutMark(norm string) string {
 	return strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(norm, checkMark), emojiStyle), " ")
 }
 
-// checkReaders compares the readers of an entry with those of its original.
-func (w *passAttempt) checkReaders(a, b *Entry, c *entryChange) error {
-	allowed := w.changesField("visibility") || w.changesField("subject_id")
-	for _, x := range c.attributes {
-		if x.Key != "visibility" {
-			continue
-		}
-		allowed = true
-		if v := ParseVisibility(x.Value); x.Value != "" && b.Partition.Visibility != v {
-			return newMismatch(a.Line, "would stay private despite the attribute visibility")
-		} else if x.Value != "" && v == PublicOK {
-			return nil
-		}
-	}
-	if b.Partition != a.Partition && (!allowed || !narrowsReaders(a.Partition, b.Partition)) {
-		return newMismatch(a.Line, "would have different readers")
-	}
-	return nil
-}
-
 func (w *passAttempt) changesField(key string) bool {
 	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
+}
+
+func (w *passAttempt) changesReaders() bool {
+	return w.changesField("visibility") || w.changesField("subject_id")
 }
 
 // narrowsReaders reports whether every reader of to is also a reader of from.
@@ -221,7 +194,7 @@ func (w *passAttempt) checkFront(next *Document) error {
 	switch {
 	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
 		return newMismatch(0, "the frontmatter would have wrong values")
-	case next.Own != d.Own && !narrowsReaders(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
+	case next.Partition != d.Partition && !(w.changesReaders() && narrowsReaders(d.Partition, next.Partition)), next.Claim != d.Claim && d.Claim != "":
 		return newMismatch(0, "the file would have different readers")
 	}
 	return nil

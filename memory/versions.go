@@ -24,7 +24,7 @@ import (
 //     version removed and the other one ticked, or changed under the same id.
 //   - Generated values of the frontmatter are computed again.
 //   - Lines that no version changed keep their bytes.
-//   - No entry gets more readers than in a version that changed its text or readers.
+//   - No text gets readers that one of the two versions lacks.
 type VersionMerge struct {
 	// Conflicts lists the pieces that both versions changed differently.
 	Conflicts []VersionConflict
@@ -169,7 +169,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		p.key, p.front = "key\x00"+f.Key, f.Key
 		cover(f.Span, p)
 	}
-	for _, o := range d.outline(false) {
+	for _, o := range d.outline() {
 		p := piece{level: cmp.Or(o.level, textLevel), entry: o.entry}
 		if o.entry >= 0 {
 			e := &d.Entries[o.entry]
@@ -569,6 +569,7 @@ func (n *merged) gap(above *merged, newline string) string {
 func (m *VersionMerge) check(out []byte, list []*merged) bool {
 	next := m.layout.splitVersion(m.path, out)
 	if next.doc.Unsound ||
+		m.widens(next.doc.Partition) ||
 		!slices.EqualFunc(next.pieces, list, func(p *piece, n *merged) bool { return lineFeeds(n.raw) == p.text }) {
 		return false
 	}
@@ -585,44 +586,19 @@ func (m *VersionMerge) check(out []byte, list []*merged) bool {
 			}
 			inSection = inSection || heading == was.parent
 		}
-		if !inSection || m.widens(list[i], p, next.readers(p)) {
+		if !inSection {
 			return false
 		}
 	}
 	return true
 }
 
-// widens reports whether a piece of the merged text has a reader that it lacks in a
-// version that changed its text or its readers, or else in the base. So a version that
-// publishes an entry decides alone, if the other one left the entry as it was.
-func (m *VersionMerge) widens(n *merged, p *piece, to Partition) bool {
-	readers := func(version int) Partition { return m.versions[version].readers(n.in[version]) }
-	wider := func(version int) bool {
-		from := readers(version)
+// widens reports whether the merged text has a reader that one of the two versions lacks.
+func (m *VersionMerge) widens(to Partition) bool {
+	return slices.ContainsFunc(m.versions[ourVersion:], func(v *version) bool {
+		from := v.doc.Partition
 		return from != to && !narrowsReaders(from, to)
-	}
-	base, decided := n.in[baseVersion], false
-	for _, version := range []int{ourVersion, theirVersion} {
-		was := n.in[version]
-		if was == nil || was.open != p.open ||
-			base != nil && base.open == was.open && readers(baseVersion) == readers(version) {
-			continue
-		}
-		decided = true
-		if wider(version) {
-			return true
-		}
-	}
-	return !decided && base != nil && wider(baseVersion)
-}
-
-// readers returns the readers of a piece. Pieces that are not entries have those of the
-// file.
-func (v *version) readers(p *piece) Partition {
-	if p.entry < 0 {
-		return v.doc.Own
-	}
-	return v.doc.Entries[p.entry].Partition
+	})
 }
 
 // finish corrects the generated values of the frontmatter: the counters of tasks, and

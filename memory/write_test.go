@@ -67,7 +67,7 @@ func FuzzOutsideItem(f *testing.F) {
 		if CheckText(title) != nil || CheckText(text) != nil || Line(text) == "" {
 			return
 		}
-		comment := newComment([]Attribute{{"id", "k1"}, {"visibility", "private_only"}, {"source", "a`\"'b"}})
+		comment := newComment([]Attribute{{"id", "k1"}, {"type", "decision"}, {"source", "a`\"'b"}})
 		forms := DatedForms(title, text, "", comment)
 		for _, above := range []string{"- above\n", "", "above\n\n"} {
 			src := "# Key Facts\n\n" + above + forms[len(forms)-1] + "\n- below [x] <!-- id=k2 -->\n\n# Tasks\n\n- [ ] task\n"
@@ -81,7 +81,7 @@ func FuzzOutsideItem(f *testing.F) {
 			}
 			e, below, task := &d.Entries[at], &d.Entries[at+1], &d.Entries[at+2]
 			switch {
-			case e.Block != Item, e.ID != "k1", !e.Given, e.Partition.Visibility != PrivateOnly, e.Source != "a`\"'b", len(e.Attributes) != 3, len(e.Tasks) > 0, e.Pin, e.Importance > 0,
+			case e.Block != Item, e.ID != "k1", !e.Given, e.Type != "decision", e.Source != "a`\"'b", len(e.Attributes) != 3, len(e.Tasks) > 0, e.Pin, e.Importance > 0,
 				!slices.Equal(e.Sections, []string{"Key Facts"}):
 				t.Fatalf("%q becomes %q, which is %+v", [2]string{title, text}, src, e)
 			case below.ID != "k2", below.Partition.Visibility != PublicOK, below.Text != "- below [x]", len(task.Tasks) != 1, len(task.Links)+len(below.Links) > 0, below.Title != "":
@@ -279,7 +279,7 @@ func FuzzItemText(f *testing.F) {
 			if i >= 0 {
 				r.Replace(i, text)
 			} else {
-				r.Insert(d.ItemInsertionPoint(PrivateOnly), text)
+				r.Insert(d.ItemInsertionPoint(), text)
 			}
 			out, err := r.Apply(parse)
 			if err != nil && strings.HasPrefix(src, "```") {

@@ -59,7 +59,7 @@ func (s Style) recentLines(docs []*memory.Document, all bool) (lines []string) {
 		}
 		line := summary + " (" + doc.Place.Path + ")"
 		if doc.Place.Kind == memory.Session {
-			tasks, followUps := doc.Progress(s.View)
+			tasks, followUps := doc.Progress()
 			if tasks.Total+followUps.Total > 0 {
 				line += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
 			}

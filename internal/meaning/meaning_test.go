@@ -76,7 +76,8 @@ func TestPrivate(t *testing.T) {
 	private := "- The word of my bank is a secret\n"
 	credential := "ghp_" + strings.Repeat("aB3dE6gH9", 4)
 	w.save("private.md", "---\nvisibility: private_only\n---\n\n"+private)
-	w.save("mixed.md", public("Nobody knows that I am ill <!-- visibility=private_only -->", bought))
+	w.save("marked.md", public("Nobody knows that I am ill <!-- visibility=private_only -->", "and that I moved to Berlin"))
+	w.save("bought.md", public(bought))
 	w.save("credential.md", public("The token of the deployment is "+credential))
 	w.start().awaitDone()
 	if diff := gocmp.Diff([]string{"- " + bought}, w.sent()); diff != "" {

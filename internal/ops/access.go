@@ -194,7 +194,7 @@ func (m readOps) inbox(c Call) string {
 // author returns the author of an addition by the caller to a file.
 func (m readOps) author(c Call, doc *memory.Document, source string) memory.Author {
 	a := memory.Author{Source: sourceAttribute(c, source)}
-	if c.Scope.Subject != m.holder(c, doc.Own) {
+	if c.Scope.Subject != m.holder(c, doc.Partition) {
 		a.By = c.Scope.Subject
 	}
 	return a

@@ -107,7 +107,7 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 		err = skip
 	case errors.Is(err, fs.ErrNotExist):
 		err = api.Errorf(api.Unavailable, "cannot create %s: a parent is not a directory", a.path)
-	case refused, errors.Is(err, memory.ErrUnwritable):
+	case (refused || errors.Is(err, memory.ErrUnwritable)) && (a.audience == "" || !c.View.Private()):
 		err = skipError{a.writeError(err)}
 	default:
 		err = a.writeError(err)
@@ -308,9 +308,8 @@ func sourceAttribute(c Call, source string) string {
 	return memory.PublicSource + source
 }
 
-// visibilityAttribute returns the visibility attribute of an addition to a file that others
-// may read. The default is private_only.
-func visibilityAttribute(visibility string) string {
+// orPrivate returns a visibility, by default that of private text.
+func orPrivate(visibility string) string {
 	return cmp.Or(visibility, memory.PrivateOnly.String())
 }
 

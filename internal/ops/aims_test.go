@@ -175,13 +175,13 @@ var requestPlans = func() map[string]requestPlan {
 
 // covers reports whether a request covers entries of the kind of the target.
 func (t *target) covers(kinds string) bool {
-	log := t.is(memory.Daily) || path.Base(t.path) == "bob.md" // of today
+	log := t.is(memory.Daily) || strings.HasPrefix(path.Base(t.path), "bob.") // of today
 	whole := path.Base(t.path) == "MEMORY.md"
 	tasks := t.is(memory.Session, memory.Daily, memory.Longterm)
 	return map[string]bool{"all": true, "live": !t.is(memory.Archive), "items": t.is(memory.Items), "tasks": tasks,
 		"boxes": tasks || t.is(memory.Note), "whole": whole, "boot": whole || log || t.is(memory.Identity), "owned": t.owner != "",
-		"load":    t.is(memory.Session) && t.session() != "none" || log || t.is(memory.Longterm, memory.Identity),
-		"trimmed": t.is(memory.Archive) && t.isPrivate, // an item, not an entry of an archived day
+		"load":    t.is(memory.Session) && t.session() != "none" && path.Base(t.path) == t.usualName() || log || t.is(memory.Longterm, memory.Identity),
+		"trimmed": strings.Contains(t.path, "/2026-01.desk."), // an item, not an entry of an archived day
 	}[kinds]
 }
 
@@ -231,13 +231,11 @@ func (t *target) adjust(how string, reaches bool, a *testCaller, rule outcome) o
 	switch {
 	case is("load") && t.is(memory.Longterm) && !a.private: // a session start reads long-term memory in private only
 		return hidden
-	case is("file") && a.canRead(t.owner, false): // for the other text in the file
-		return allowed
-	case is("file"), shared && is("listed", "forgotten") && rule == allowed:
+	case shared && is("listed", "forgotten") && rule == allowed:
 		return hidden
 	case is("remembered") && rule == hidden: // whether or not the entry is readable
 		return allowed
-	case shared && is("ticked", "shared") && rule == allowed, shared && is("edited", "written"): // the file is readable
+	case shared && is("ticked", "shared") && rule == allowed, shared && !t.private && is("edited", "written"): // the file is readable
 		return forbidden
 	case is("cited") && t.private && rule == allowed, // a public summary must cite public entries only
 		is("restored") && rule == hidden && !reaches && a.canRead(t.owner, t.private),
@@ -275,6 +273,13 @@ func (t *target) complete(r *testRequest) {
 	}
 }
 
+// usualName returns the name of the file beside which the file is, or its own. Of a session,
+// load returns the text of the usual file.
+func (t *target) usualName() string {
+	base, _ := memory.CutMarkdown(path.Base(t.path))
+	return memory.CutEnding(base) + ".md"
+}
+
 func (t *target) is(kinds ...memory.Kind) bool { return slices.Contains(kinds, t.kind) }
 
 func decodeAnswer[T any](answer string) (v T) {
@@ -296,7 +301,7 @@ func (t *target) session() string {
 // entry.
 func (t *target) names() string {
 	if t.is(memory.Items) {
-		return strings.TrimSuffix(path.Base(t.path), ".md")
+		return memory.CutEnding(strings.TrimSuffix(path.Base(t.path), ".md"))
 	}
 	return "project"
 }

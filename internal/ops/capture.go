@@ -43,11 +43,13 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	if r.Project != "" {
 		tag = " #" + memory.Fold(projectTag+r.Project)
 	}
-	l := &logEdit{cause: "capture", at: m.Now().In(m.Location), topic: captureTopic, blocks: blocks,
-		earlier: r.Session != "",
+	private := cmp.Or(r.Visibility, m.Layout.Daily.String()) != memory.PublicOK.String()
+	var l *logEdit
+	l = &logEdit{cause: "capture", at: m.Now().In(m.Location), topic: captureTopic, blocks: blocks,
+		visibility: r.Visibility, earlier: r.Session != "",
 		contains: func(e *memory.Entry, b *logBlock) bool {
 			return (e.Norm == b.entry.Norm || e.Norm == strings.TrimSuffix(b.entry.Norm, tag)) &&
-				(b.isPrivate() || e.Partition.Visibility == memory.PublicOK) && !e.Author().Untrusted(c.View)
+				(private || l.reviewed || e.Partition.Visibility == memory.PublicOK) && !e.Author().Untrusted(c.View)
 		}}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
@@ -119,8 +121,7 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 		blocks = append(blocks, logBlock{
 			given: text, item: true, evidence: r.Evidence,
 			attributes: map[string]string{
-				"type": r.Type, "visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source),
-				sessionAttribute: oneLine(r.Session),
+				"type": r.Type, "source": sourceAttribute(c, r.Source), sessionAttribute: oneLine(r.Session),
 			},
 		})
 	}
@@ -173,7 +174,7 @@ type pendingText struct {
 // bullet would reveal the private text.
 func (r *pendingText) digest() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.day,
-		r.request.Session, r.request.Type, r.request.Project, visibilityAttribute(r.request.Visibility),
+		r.request.Session, r.request.Type, r.request.Project, orPrivate(r.request.Visibility),
 		r.request.Text}))
 }
 
@@ -293,7 +294,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 // mayReduce reports whether a text may be sent to a model. Private text needs
 // JudgePrivate. Text with a credential is never sent.
 func (m writeOps) mayReduce(r *api.CaptureRequest) bool {
-	return m.Reducer != nil && (visibilityAttribute(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
+	return m.Reducer != nil && (orPrivate(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
 		secrets.MatchingRule(r.Text) == ""
 }
 

@@ -65,10 +65,7 @@ func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 		return nil, restoreError(id, compactor.ErrNotArchived)
 	}
 	from, err := m.Files.Load(e.Attributes["from"])
-	switch whole := err != nil || from.For(c.View) == from; {
-	case isPartial(doc), !whole && from.For(c.View) != nil:
-		return nil, errPartial(id)
-	case !whole: // the same answer as for a file that does not exist
+	if err == nil && from.For(c.View) == nil { // the same answer as for a file that does not exist
 		return nil, restoreError(id, compactor.ErrNotArchived)
 	}
 	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)

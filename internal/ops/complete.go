@@ -89,7 +89,7 @@ func (m readOps) listNames(c Call, r *api.CompleteRequest) []string {
 	case "session":
 		known(func(f *index.FileInfo) {
 			if f.Kind != memory.Archive {
-				add(f.SessionFor(c.View))
+				add(f.SessionName())
 			}
 		})
 	case "namespace":

@@ -491,7 +491,7 @@ func (o projectOrder) rankDoc(c Call, doc *memory.Document) int {
 		return rank
 	}
 	var tags []string // of a file with frontmatter only
-	if c.View.Readable(doc.Own) {
+	if c.View.Readable(doc.Partition) {
 		for _, tag := range doc.Front.Tags {
 			tags = append(tags, memory.FoldTag(tag))
 		}

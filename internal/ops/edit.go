@@ -124,16 +124,14 @@ func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	return answer, nil
 }
 
-// checkEditable returns an error unless the caller can read all of a file, given in its
-// view, and may change everything in it.
+// checkEditable returns an error unless the caller may change everything in a file that it
+// can read.
 func (m writeOps) checkEditable(c Call, doc *memory.Document) error {
 	may := m.mayChangeEntry(c, doc.Place.Path)
 	switch {
 	case doc.Place.Kind == memory.Review && m.isReviewed(c):
 		return errReviewed
-	case isPartial(doc):
-		return errPartial(doc.Place.Path)
-	case !m.mayChange(c, doc.Place.Path, doc.Own, doc.Front.Author()),
+	case !m.mayChange(c, doc.Place.Path, doc.Partition, doc.Front.Author()),
 		slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return !may(&e) }):
 		return errNotAuthor
 	}
@@ -202,7 +200,7 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 		return nil, notFound("file", r.Path).WithHint("choose a path that you can read")
 	}
 	shared := next.Place.Owner == "" && !slices.Contains(c.View.Subjects(), m.Owner)
-	if m.inbox(c) == "" && shared || !m.mayChange(c, r.Path, next.Own, memory.Author{}) {
+	if m.inbox(c) == "" && shared || !m.mayChange(c, r.Path, next.Partition, memory.Author{}) {
 		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
 			WithHint("`note` and `session` add to it; other files belong below the %s",
 				cmp.Or(m.inbox(c), "subject's own directory"))

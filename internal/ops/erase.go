@@ -285,12 +285,8 @@ func (m adminOps) eraseEntries(ctx context.Context, c Call, path string, old *va
 		return nil, notFound("file", path)
 	}
 	doc := m.parseFile(*old)
-	switch doc.For(c.View) {
-	case doc:
-	case nil:
+	if doc.For(c.View) == nil {
 		return nil, notFound("file", path)
-	default:
-		return nil, errPartial(path)
 	}
 	rev, found := doc.Revise(), 0
 	for i := range doc.Entries {
@@ -538,5 +534,5 @@ func (m adminOps) mayForget(c Call, path string) (may, shared bool) {
 		return c.Scope.Subject == m.Owner, false
 	}
 	known := doc.For(c.View)
-	return known != nil, known != doc || !m.mayChange(c, path, doc.Own, memory.Author{})
+	return known != nil, known != doc || !m.mayChange(c, path, doc.Partition, memory.Author{})
 }

@@ -262,20 +262,16 @@ func (m adminOps) mayContain(c Call, path string, match index.Phrase) bool {
 }
 
 // occurrencesIn returns the occurrences of a text in one file, as far as the caller
-// may change them. If it can read only a part of the file, they have no id, because
-// nothing there can be removed. It also searches
+// may change them. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
 func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
-	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Own, doc.Front.Author())
+	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Partition, doc.Front.Author())
 	session := doc.Place.Kind == memory.Session && doc.Front.SessionID != ""
 	var traces []occurrence
 	add := func(t occurrence) {
 		t.Path, t.Kind = path, kind
-		if isPartial(doc) {
-			t.ID = ""
-		}
 		traces = append(traces, t)
 	}
 	if mayFile && match.In(path) {

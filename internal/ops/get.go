@@ -78,11 +78,11 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 // readableFrontmatter returns the frontmatter of a file, or nil if it is empty or the
 // caller may not read it.
 func readableFrontmatter(c Call, doc *memory.Document) map[string]any {
-	if !c.View.Readable(doc.Own) || len(doc.Front.Fields) == 0 {
+	if !c.View.Readable(doc.Partition) || len(doc.Front.Fields) == 0 {
 		return nil
 	}
 	front := map[string]any{}
-	tasks, followUps := doc.Progress(c.View)
+	tasks, followUps := doc.Progress()
 	for _, f := range doc.Front.Fields {
 		front[f.Key] = f.Value
 		switch f.Key {

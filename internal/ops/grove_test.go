@@ -15,14 +15,14 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A testFile is a test file with the readers of each of its blocks. The readers are
-// part of the test data and not a result of parsing, so the file can also be
-// rendered without the blocks that a reader may not read.
+// A testFile is a test file with its readers. They are part of the test data and not a
+// result of parsing, so a memory can also be created without the files that a reader may not
+// read.
 type testFile struct {
 	path       string
 	kind       memory.Kind
-	owner      string   // subject; if empty, public text is readable by all and private text belongs to the root owner
-	isPrivate  bool     // the file itself, with its frontmatter, is private
+	owner      string // subject; if empty, public text is readable by all and private text belongs to the root owner
+	isPrivate  bool
 	front      []string // lines of its frontmatter
 	blocks     []block
 	blankLines bool // with blank lines between items
@@ -37,7 +37,44 @@ type testFile struct {
 type block struct {
 	text    string
 	heading bool
-	private bool
+	private bool // for the file beside a public one
+}
+
+// splitFile returns a file without the blocks for other readers, and the file beside it with
+// these blocks, or nil if there are none.
+func splitFile(l *testFile) (own, beside *testFile) {
+	own, beside = new(testFile), new(testFile)
+	*own = *l
+	*beside = *l
+	ending, layout := memory.PublicFile, &memory.Layout{Users: func(dir string) bool { return dir != "inbox" && dir != "notes" }}
+	if !l.isPrivate {
+		ending = memory.UnseenFile
+	}
+	beside.path, beside.isPrivate = memory.BesideFile(l.path, ending), !l.isPrivate
+	beside.kind = layout.Place(beside.path).Kind
+	isVisibility := func(line string) bool { return strings.HasPrefix(line, "visibility:") }
+	beside.routing = append(slices.DeleteFunc(slices.Clone(l.routing), isVisibility), "visibility: "+visibilityOf(beside.isPrivate))
+	if l.owner != "" && l.owner != "owner" && !slices.Contains(beside.routing, "subject_id: "+l.owner) {
+		beside.routing = append(beside.routing, "subject_id: "+l.owner)
+	}
+	beside.front = slices.DeleteFunc(slices.Clone(l.front), func(line string) bool { return !strings.HasPrefix(line, "session_id:") })
+	own.blocks, beside.blocks = nil, nil
+	entries := 0
+	for _, b := range l.blocks {
+		if b.heading || b.private == l.isPrivate {
+			own.blocks = append(own.blocks, b)
+		}
+		if b.heading || b.private != l.isPrivate {
+			beside.blocks = append(beside.blocks, b)
+		}
+		if !b.heading && b.private != l.isPrivate {
+			entries++
+		}
+	}
+	if entries == 0 {
+		return own, nil
+	}
+	return own, beside
 }
 
 // A readAccess holds the permissions of a caller.
@@ -58,30 +95,32 @@ func (r *readAccess) canRead(owner string, private bool) bool {
 	return (owner == "" || slices.Contains(r.subjects, owner)) && (!private || r.private)
 }
 
-// otherText is what a file has in place of all its unreadable text.
-const otherText = "- zqother <!-- visibility=private_only -->"
+// otherText is what an unreadable file has in place of all its text.
+const otherText = "- zqother"
 
-// render returns the file, or with a reader the file without unreadable blocks. With
-// other, it has another text in place of these. It returns false if nothing of the file
-// remains.
+// render returns the file. With a reader who may not read it, it returns false, or with
+// other a file with another text.
 func (l *testFile) render(r *readAccess, other bool) (string, bool) {
-	hidden := r != nil && other && len(l.front) > 0 && !r.canRead(l.owner, l.isPrivate)
-	may := func(private bool) bool { return r == nil || r.canRead(l.owner, private) }
+	readable := r == nil || r.canRead(l.owner, l.isPrivate)
+	if !readable && !other {
+		return "", false
+	}
 	var parts []string
 	front := slices.Clone(l.routing)
-	if may(l.isPrivate) {
+	if readable {
 		front = append(front, l.front...)
+	} else {
+		parts = append(parts, otherText+"\n")
 	}
 	var headings []string // headings without content so far
 	item := false
 	for _, b := range l.blocks {
 		switch {
+		case !readable:
 		case b.heading && strings.HasPrefix(b.text, "## ") && len(headings) > 0 && strings.HasPrefix(headings[0], "# "):
 			headings = append(headings[:1:1], b.text)
 		case b.heading:
 			headings = []string{b.text}
-		case !may(b.private):
-			hidden = hidden || other
 		default:
 			for _, heading := range headings {
 				parts, item = append(parts, heading+"\n"), false
@@ -93,12 +132,6 @@ func (l *testFile) render(r *readAccess, other bool) (string, bool) {
 				parts, item = append(parts, b.text+"\n"), is
 			}
 		}
-	}
-	if hidden {
-		parts = append(parts, otherText+"\n")
-	}
-	if len(parts) == 0 && !(may(l.isPrivate) && len(front) > 0) {
-		return "", false
 	}
 	if len(front) > 0 {
 		parts = slices.Insert(parts, 0, "---\n"+strings.Join(front, "\n")+"\n---\n")
@@ -222,7 +255,7 @@ func firstMissing(leaves []*testFile, r *readAccess, is map[string]string) strin
 			}
 		}
 		for _, b := range l.blocks {
-			if b.heading || r.canRead(l.owner, b.private) {
+			if b.heading || r.canRead(l.owner, l.isPrivate) {
 				continue
 			}
 			want := unticked.Replace(b.text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -224,7 +225,7 @@ func (m adminOps) planImport(ctx context.Context, c Call, p *recordImport, known
 	switch {
 	case !ownPlace(c, next.Place) || next.For(c.View) == nil:
 		return notFound("file", result.Path)
-	case next.Unsound || !p.HasEntries() && next.Own.Visibility != memory.PrivateOnly:
+	case next.Unsound || !p.HasEntries() && next.Partition.Visibility != memory.PrivateOnly:
 		return api.Errorf(api.Invalid, "the record cannot be written as a private file")
 	}
 	p.write = &vault.Change{Path: result.Path, Cause: "import", Requested: true,
@@ -289,7 +290,7 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 					continue
 				}
 				entry := importer.WholeEntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc))
-				if len(file.Entries) == 0 && c.View.Readable(doc.Own) {
+				if len(file.Entries) == 0 && c.View.Readable(doc.Partition) {
 					entry.Front = doc.FrontText()
 				}
 				file.Entries = append(file.Entries, entry)
@@ -427,10 +428,16 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 	}
 	section := p.Parts[0].Section
 	if len(section) == 0 {
-		section = s.Section()
+		section = []string{memory.SummarySection}
 	}
+	initial, visibility := memory.NewItems(c.Scope.Subject), orPrivate(p.Parts[0].Attributes["visibility"])
+	if visibility == memory.PublicOK.String() {
+		result.Path = memory.BesideFile(result.Path, memory.PublicFile)
+		initial = memory.WithVisibility(initial, visibility)
+	}
+	delete(s.Attributes, "visibility")
 	_, _, err = m.editFile(ctx, c, fileEdit{
-		writeTarget: writeTarget{path: result.Path, initial: memory.NewItems(c.Scope.Subject)},
+		writeTarget: writeTarget{path: result.Path, initial: initial, audience: visibility},
 		cause:       "import", dryRun: p.dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			p.state = memory.ImportSame
@@ -477,7 +484,7 @@ func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Summary, err erro
 		p.changes[changeText] = 1
 	}
 	s = memory.Summary{Title: cmp.Or(p.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
-		Visibility: memory.ParseVisibility(part.Attributes["visibility"]), Attributes: part.Attributes}
+		Attributes: maps.Clone(part.Attributes)}
 	parse := func(text string) (e memory.Entry) {
 		if d := m.Layout.Parse(p.result.Path, []byte(text+"\n"), memory.Meta{}); len(d.Entries) == 1 {
 			e = d.Entries[0]

@@ -261,9 +261,9 @@ func (p *memoryPair) writePrivately(t *testing.T, w *randomSource) {
 	send := func(g *testMemory, text string) {
 		t.Helper()
 		p.run(t, g, by, name, map[string]fields{
-			"note":     {"text": text, "topic": text, "day": day, "tags": []string{"tea"}},
-			"capture":  {"bullets": []string{text}, "session": session},
-			"todo_add": {"text": text}, "item_put": {"namespace": namespace, "key": text, "value": text},
+			"note":     {"text": text, "topic": text, "day": day, "tags": []string{"tea"}, "visibility": "private_only"},
+			"capture":  {"bullets": []string{text}, "session": session, "visibility": "private_only"},
+			"todo_add": {"text": text, "visibility": "private_only"}, "item_put": {"namespace": namespace, "key": text, "value": text},
 			"session": {"session": session, "day": day, "draft": fields{"visibility": "private_only", "summary": text,
 				"facts": []fields{{"text": text}}, "tasks": []fields{{"text": text}}}},
 		}[name])

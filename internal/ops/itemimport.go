@@ -67,7 +67,7 @@ func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 	if m.Writer == nil {
 		return nil, errNoWriter
 	}
-	type target struct{ subject, namespace string }
+	type target struct{ subject, namespace, visibility string }
 	files := map[target][]*itemLine{}
 	var order []target
 	reject := func(number int, err error) {
@@ -85,7 +85,7 @@ func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 			continue
 		}
 		line.number = number
-		at := target{line.item.Subject, line.item.Namespace}
+		at := target{line.item.Subject, line.item.Namespace, line.item.Visibility}
 		if files[at] == nil {
 			order = append(order, at)
 		}
@@ -103,7 +103,7 @@ func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 	}
 	group := ""
 	for _, at := range order {
-		id, err := m.importFile(ctx, c, at.subject, at.namespace, group, files[at], answer)
+		id, err := m.importFile(ctx, c, at.subject, at.namespace, at.visibility, group, files[at], answer)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -131,7 +131,7 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 		return nil, err
 	}
 	line.item = api.Item{Namespace: put.Namespace, Key: put.Key, Confidence: put.Confidence,
-		Visibility: visibilityAttribute(put.Visibility), Source: "import", Created: line.CreatedAt.Time,
+		Visibility: orPrivate(put.Visibility), Source: "import", Created: line.CreatedAt.Time,
 		Updated: line.UpdatedAt.Time}
 	item := &line.item
 	if line.Source != nil {
@@ -158,7 +158,7 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 
 // importFile stores items of one subject and namespace, counts them in the
 // answer, and returns the id of the change.
-func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, group string, lines []*itemLine,
+func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, visibility, group string, lines []*itemLine,
 	answer *api.ItemImportAnswer) (id string, err error) {
 	c.Scope = memory.Scope{Subject: subject, Context: memory.Private}
 	if err := m.renewView(&c); err != nil {
@@ -167,10 +167,22 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 	if _, err := m.subjectDir(ctx, &c); err != nil {
 		return "", err
 	}
-	path := itemPath(subject, namespace)
+	path, initial := itemPath(subject, namespace), memory.NewItems(subject)
+	other := memory.BesideFile(path, memory.PublicFile)
+	if visibility == memory.PublicOK.String() {
+		path, other, initial = other, path, memory.WithVisibility(initial, visibility)
+	}
+	var elsewhere []string // keys in the file for other readers
+	if doc, err := m.Files.Load(other); err == nil {
+		for i := range doc.Entries {
+			if key, _, ok := doc.Entries[i].Item(); ok {
+				elsewhere = append(elsewhere, key)
+			}
+		}
+	}
 	var got api.ItemImportAnswer // of the last call of change
 	_, written, err := m.editFile(ctx, c, fileEdit{
-		writeTarget: writeTarget{path: path, initial: memory.NewItems(subject)},
+		writeTarget: writeTarget{path: path, initial: initial, audience: visibility},
 		cause:       "import", group: group, dryRun: answer.DryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			got = api.ItemImportAnswer{}
@@ -178,6 +190,11 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 			edits := handEdits{m: m.readOps, path: path}
 			for _, line := range lines {
 				item := line.item
+				if slices.Contains(elsewhere, item.Key) {
+					got.Invalid = append(got.Invalid, api.LineProblem{Line: line.number,
+						Reason: "the item is in " + other + ", with other readers; set its visibility first"})
+					continue
+				}
 				held := itemsNamed(doc, item.Key)
 				if len(held) > 0 {
 					stored := itemOf(m.Location, c, doc, &doc.Entries[held[0]])

@@ -122,7 +122,7 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 			if doc == nil {
 				continue
 			}
-			rank := slices.Index(c.View.Subjects(), c.View.SubjectOf(doc.Own))
+			rank := slices.Index(c.View.Subjects(), c.View.SubjectOf(doc.Partition))
 			for i := range doc.Entries {
 				e := &doc.Entries[i]
 				if rank < 0 || e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	source := sourceAttribute(c, r.Source)
 	put := &itemEdit{m: m, item: api.Item{Subject: c.Scope.Subject, Namespace: r.Namespace,
 		Key:        strings.TrimSpace(r.Key),
-		Visibility: visibilityAttribute(r.Visibility), Confidence: r.Confidence, Source: source,
+		Visibility: orPrivate(r.Visibility), Confidence: r.Confidence, Source: source,
 		Untrusted: memory.IsUntrustedSource(source)}}
 	item := &put.item
 	if r.Value != nil {
@@ -53,10 +54,14 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	if !c.View.Private() && len(mine) > 0 {
 		item.Visibility = memory.PublicOK.String()
 	}
+	mine = slices.DeleteFunc(mine, func(f *foundItem) bool {
+		return !c.View.Private() || c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
+	})
+	put.moved = mine
 	var after *memory.Document
 	var written vault.Written
-	private := item.Visibility != memory.PublicOK.String()
-	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", "", private, memory.NewItems(c.Scope.Subject)),
+	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", memory.PrivateOnly.String(), item.Visibility,
+		memory.NewItems(c.Scope.Subject)),
 		func(t writeTarget) (err error) {
 			put.unseen, item.Path = t.unseen, t.path
 			after, written, err = m.editTogether(ctx, c, item.Key,
@@ -66,10 +71,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	mine = slices.DeleteFunc(mine, func(f *foundItem) bool {
-		return !c.View.Private() || f.doc.Place.Path == item.Path ||
-			c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
-	})
+	mine = slices.DeleteFunc(mine, func(f *foundItem) bool { return f.doc.Place.Path == item.Path })
 	replaced := put.replaced
 	_, err = m.editItems(ctx, c, mine, written.ID, func(doc *memory.Document, r *memory.Revision) error {
 		for _, i := range itemsNamed(doc, item.Key) {
@@ -106,6 +108,7 @@ type itemEdit struct {
 	item     api.Item
 	unseen   bool         // the caller can read nothing of the file
 	others   []*foundItem // readable items of the same name, before the change
+	moved    []*foundItem // items of the same name in other files, which the item replaces
 	replaced []string     // values of readable items that the edit replaces
 }
 
@@ -151,13 +154,19 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 		follow(&doc.Entries[i])
 	}
 	item.Created = item.Updated.Truncate(time.Second)
+	var first *memory.Entry // that takes precedence
 	for n, i := range known {
 		e := &doc.Entries[i]
 		_, value, _ := e.Item()
 		p.replaced = append(p.replaced, value)
-		if n > 0 {
-			continue
+		if n == 0 {
+			first = e
 		}
+	}
+	if first == nil && len(p.moved) > 0 {
+		first = p.moved[0].entry
+	}
+	if e := first; e != nil {
 		if e.Given {
 			item.ID = e.ID
 		}
@@ -174,8 +183,7 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 	return insertItem(doc, r, held, item)
 }
 
-// insertItem adds the edits that write an item in place of the entries held, of
-// which the first is replaced and the others are removed.
+// insertItem adds the edits that write an item in place of the entries held.
 func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.Item) error {
 	at, confidence := -1, ""
 	if len(held) > 0 {
@@ -185,23 +193,29 @@ func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.
 		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
 	}
 	text, err := doc.ItemText(at, item.Key, item.Value, []memory.Attribute{
-		{Key: "id", Value: item.ID}, {Key: "visibility", Value: item.Visibility},
+		{Key: "id", Value: item.ID}, {Key: "visibility"},
 		{Key: "confidence", Value: confidence}, {Key: "source", Value: item.Source},
 		{Key: "created", Value: item.Created.Format(time.RFC3339Nano)},
 		{Key: "updated", Value: item.Updated.Format(time.RFC3339Nano)},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return api.Errorf(api.Invalid, "value: %v", err)
-	case at < 0:
-		r.Insert(doc.ItemInsertionPoint(memory.ParseVisibility(item.Visibility)), text)
-	default:
-		r.Replace(at, text)
-		for _, i := range held[1:] {
-			r.Remove(i)
-		}
 	}
+	placeItem(doc, r, held, text)
 	return nil
+}
+
+// placeItem adds the edits that write the text of an item in place of the entries held, of
+// which the first is replaced and the others are removed.
+func placeItem(doc *memory.Document, r *memory.Revision, held []int, text string) {
+	if len(held) == 0 {
+		r.Insert(doc.ItemInsertionPoint(), text)
+		return
+	}
+	r.Replace(held[0], text)
+	for _, i := range held[1:] {
+		r.Remove(i)
+	}
 }
 
 // itemsNamed returns the indexes of the entries with a key in an item file. The one that
@@ -324,9 +338,9 @@ func (m writeOps) changeable(c Call, list []*foundItem) []*foundItem {
 	})
 }
 
-// itemVisibility changes the visibility of an item. private_only applies to all
-// readable items of that name, so that none of the others becomes public in its
-// place. public_ok applies to the one item only.
+// itemVisibility moves an item to the file with other readers. private_only applies to all
+// readable items of that name, so that none of the others becomes public in its place.
+// public_ok applies to the one item only.
 func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	if r.ID == "" || r.Visibility == "" {
 		return nil, api.Errorf(api.Invalid, "id and visibility are required")
@@ -335,41 +349,78 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 	if err != nil {
 		return nil, err
 	}
-	list := []*foundItem{f}
+	list := m.changeable(c, []*foundItem{f})
+	if len(list) == 0 {
+		return nil, errNotAuthor
+	}
 	if r.Visibility == memory.PrivateOnly.String() {
 		list = m.changeable(c, m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key }))
 	}
-	isMeant := func(doc *memory.Document, i int) bool {
-		return doc.Place.Path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
+	answer, group := &api.ItemAnswer{Item: itemOf(m.Location, c, f.doc, f.entry)}, ""
+	for _, it := range list {
+		if it.doc.Partition.Visibility.String() == r.Visibility {
+			continue
+		}
+		moved, id, err := m.moveItem(ctx, c, it, r.Visibility, group)
+		group = cmp.Or(group, id)
+		if err != nil {
+			return nil, err
+		}
+		if it.doc.Place.Path == f.doc.Place.Path && it.entry.ID == f.entry.ID {
+			answer.Item = moved
+		}
 	}
-	edited, err := m.editItems(ctx, c, list, "", func(doc *memory.Document, rev *memory.Revision) error {
-		found := doc.Place.Path != f.doc.Place.Path
-		for _, i := range itemsNamed(doc, f.name.key) {
-			found = found || isMeant(doc, i)
-			if len(list) > 1 || isMeant(doc, i) {
-				rev.SetAttribute(i, "visibility", r.Visibility)
+	return answer, nil
+}
+
+// moveItem writes an item to the file of its directory with a visibility, in place of one of
+// the same name there, and then removes it from its file.
+func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility,
+	group string) (item *api.Item, id string, err error) {
+	from := f.doc.Place.Path
+	usual := path.Dir(from) + "/" + f.name.namespace + ".md"
+	at := slices.IndexFunc(f.doc.Entries, func(e memory.Entry) bool { return e.ID == f.entry.ID })
+	text, err := f.doc.ItemText(at, f.name.key, f.value, []memory.Attribute{{Key: "visibility"}})
+	if err != nil {
+		return nil, "", api.Errorf(api.Invalid, "value: %v", err)
+	}
+	var after *memory.Document
+	var written vault.Written
+	err = eachTarget(m.targets(c, usual, memory.PrivateOnly.String(), visibility,
+		memory.NewItems(c.View.SubjectOf(f.entry.Partition))),
+		func(t writeTarget) (err error) {
+			after, written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: "item", group: group,
+				change: func(doc *memory.Document, r *memory.Revision) error {
+					placeItem(doc, r, itemsNamed(doc, f.name.key), text)
+					return nil
+				}})
+			return err
+		})
+	if err != nil {
+		return nil, "", err
+	}
+	group = cmp.Or(group, written.ID)
+	_, _, err = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: from}, cause: "item", group: group,
+		change: func(doc *memory.Document, r *memory.Revision) error {
+			for _, i := range itemsNamed(doc, f.name.key) {
+				if e := &doc.Entries[i]; e.Text == f.entry.Text {
+					r.Remove(i)
+				}
 			}
-		}
-		if !found {
-			return notFound("item", r.ID)
-		}
-		return nil
-	})
-	answer := &api.ItemAnswer{}
-	for _, e := range edited {
-		if e.Place.Path == f.doc.Place.Path {
-			answer.Item = shownItem(m.Location, c, e.Document, f.entry.ID)
-		}
-	}
-	return answer, err
+			if r.Empty() {
+				return api.Errorf(api.Conflict, "the item has just changed").WithHint("try again")
+			}
+			return nil
+		}})
+	return shownItem(m.Location, c, after, f.entry.ID), group, err
 }
 
 // itemByID returns the readable item with an id or path#id.
 func (m writeOps) itemByID(c Call, id string) (*foundItem, error) {
-	path, bare, _ := cutID(id)
+	file, bare, _ := cutID(id)
 	var found []*foundItem
 	for _, f := range m.findItems(c, "", func(string) bool { return true }) {
-		if f.entry.ID == bare && (path == "" || path == f.doc.Place.Path) {
+		if f.entry.ID == bare && (file == "" || file == f.doc.Place.Path) {
 			found = append(found, f)
 		}
 	}

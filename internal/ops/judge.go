@@ -52,7 +52,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 	}
 	j.existing, j.draft = merge.Undecided(ctx, m.mayJudge)
 	if len(j.draft) == 0 {
-		if doc.Own.Visibility != memory.PublicOK && !m.JudgePrivate {
+		if doc.Partition.Visibility != memory.PublicOK && !m.JudgePrivate {
 			j.reason = "private text is not sent to the model"
 		}
 		return j, nil

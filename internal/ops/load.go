@@ -63,7 +63,7 @@ func filesOf(c Call, docs []*memory.Document, text bool) []api.File {
 		}
 		f.Untrusted = f.Summary != "" && doc.Front.Author().Untrusted(c.View)
 		if doc.Place.Kind == memory.Session {
-			tasks, followUps := doc.Progress(c.View)
+			tasks, followUps := doc.Progress()
 			f.Progress = &api.Progress{
 				Tasks:     fmt.Sprintf("%d/%d", tasks.Done, tasks.Total),
 				FollowUps: fmt.Sprintf("%d/%d", followUps.Done, followUps.Total),
@@ -89,7 +89,7 @@ func (m readOps) shortTerm(c Call, days int, session string) []*memory.Document 
 	})
 	changed := make(map[*memory.Document]time.Time, len(files))
 	for _, doc := range files {
-		changed[doc] = m.changedAt(c, doc)
+		changed[doc] = m.changedAt(doc)
 	}
 	order := func(doc *memory.Document) int {
 		if session != "" && doc.Place.Day == today && sessionOf(c, doc) == session {
@@ -105,23 +105,19 @@ func (m readOps) shortTerm(c Call, days int, session string) []*memory.Document 
 }
 
 // changedAt returns when a file was last changed: updated_at, else created_at,
-// else the time of the file. The caller must not learn that time if private text
-// of the file would be hidden from the caller, because a change to such text
-// also sets it.
-func (m readOps) changedAt(c Call, doc *memory.Document) time.Time {
-	if c.View.Readable(doc.Own) {
-		if !doc.Front.Updated.IsZero() {
-			return doc.Front.Updated
-		}
-		if created, ok := doc.Front.Field("created_at"); ok {
-			if text, ok := created.Value.(string); ok {
-				if at, ok := memory.ParseTime(text, m.Location); ok {
-					return at
-				}
+// else the time of the file.
+func (m readOps) changedAt(doc *memory.Document) time.Time {
+	if !doc.Front.Updated.IsZero() {
+		return doc.Front.Updated
+	}
+	if created, ok := doc.Front.Field("created_at"); ok {
+		if text, ok := created.Value.(string); ok {
+			if at, ok := memory.ParseTime(text, m.Location); ok {
+				return at
 			}
 		}
 	}
-	if info, ok := m.Index.File(doc.Place.Path); ok && doc.PrivateReadable(c.View) {
+	if info, ok := m.Index.File(doc.Place.Path); ok {
 		return time.Unix(0, info.Stamp.MTime)
 	}
 	return time.Time{}
@@ -149,5 +145,5 @@ func (m readOps) bySubject(c Call, files []*memory.Document) []*memory.Document 
 // subjectRank returns the rank of a file's subject for [readOps.bySubject].
 func (m readOps) subjectRank(c Call) func(*memory.Document) int {
 	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
-	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Own)) }
+	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Partition)) }
 }

@@ -37,6 +37,8 @@ type logEdit struct {
 	written  vault.Written // the change of the log
 	blocks   []logBlock
 
+	visibility string // of the blocks; empty for that of the log's place
+
 	// contains reports whether a readable entry already contains a block, which is
 	// then not appended. It may be nil. With earlier, the logs of the recent days and long-term
 	// memory count too.
@@ -57,11 +59,6 @@ type logBlock struct {
 	already bool   // the log contained the block
 	before  string // path of a log of an earlier day or of the long-term memory that contains it
 	line    int    // in the caller's view, 0 for none
-}
-
-// isPrivate reports whether only private contexts may read the block.
-func (b *logBlock) isPrivate() bool {
-	return memory.ParseVisibility(b.attributes["visibility"]) == memory.PrivateOnly
 }
 
 // source returns the block with its attributes, without the usual type. The
@@ -91,10 +88,10 @@ func (m writeOps) typeBelow(doc *memory.Document, heading string) string {
 	return entries[len(entries)-1].Type
 }
 
-// logTargets returns the files that may be the caller's log of a day, for text that is
-// private or not.
-func (m writeOps) logTargets(c Call, day string, private bool) []writeTarget {
-	subject, visibility := c.Scope.Subject, ""
+// logTargets returns the files that may be the caller's log of a day, for text of a
+// visibility.
+func (m writeOps) logTargets(c Call, day, visibility string) []writeTarget {
+	subject, place := c.Scope.Subject, m.Layout.Daily
 	var usual string
 	var fresh []byte
 	switch dir := memory.UserDir(subject); {
@@ -103,16 +100,16 @@ func (m writeOps) logTargets(c Call, day string, private bool) []writeTarget {
 	case m.inbox(c) == "" && m.Layout.Users != nil && m.Layout.Users(dir):
 		usual, fresh = m.Layout.UserDailyPath(dir, day), memory.WithSubject(memory.NewDaily(day), subject)
 	default:
-		usual, visibility = m.dayDir(c, day)+"/"+memory.SessionFile(subject), memory.PrivateOnly.String()
+		usual, place = m.dayDir(c, day)+"/"+memory.SessionFile(subject), memory.PrivateOnly
 		fresh = memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject})
 	}
-	return m.targets(c, usual, visibility, private, fresh)
+	return m.targets(c, usual, place.String(), visibility, fresh)
 }
 
 // isLog reports whether a file of a day is a log: a daily note, or the log of the caller's
 // subject or of one of its aliases among the sessions.
 func (m readOps) isLog(c Call, doc *memory.Document) bool {
-	return isLogOf(c.View.SubjectOf(doc.Own), doc.Place)
+	return isLogOf(c.View.SubjectOf(doc.Partition), doc.Place)
 }
 
 // isLogOf reports whether a place is that of a log, which is the subject's if it is among the
@@ -134,7 +131,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 	if l.earlier {
 		earlier = m.earlierFiles(c, day)
 	}
-	targets := m.logTargets(c, day, l.blocks[0].isPrivate())
+	targets := m.logTargets(c, day, l.visibility)
 	if m.isReviewed(c) && !l.tasks {
 		l.review()
 		earlier = append(earlier, m.offeredFiles()...)
@@ -160,7 +157,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 		}
 		after, l.written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: l.cause,
 			change: func(doc *memory.Document, r *memory.Revision) error {
-				switch mine := c.View.SubjectOf(doc.Own) == c.Scope.Subject; {
+				switch mine := c.View.SubjectOf(doc.Partition) == c.Scope.Subject; {
 				case !mine && t.unseen: // the frontmatter is hidden, too
 					return memory.ErrUnwritable
 				case !mine:
@@ -189,7 +186,7 @@ func (m readOps) earlierFiles(c Call, day string) []*memory.Document {
 		return p.Kind == memory.Longterm || oldest <= f.Day && f.Day < day && isLogOf(c.Scope.Subject, p)
 	})
 	return slices.DeleteFunc(files, func(doc *memory.Document) bool {
-		return c.View.SubjectOf(doc.Own) != c.Scope.Subject
+		return c.View.SubjectOf(doc.Partition) != c.Scope.Subject
 	})
 }
 
@@ -407,7 +404,7 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	if err != nil {
 		return nil, err
 	}
-	l := &logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}}
+	l := &logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}, visibility: r.Visibility}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
@@ -430,8 +427,7 @@ func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) 
 	}
 	b.evidence = r.Evidence
 	b.attributes = map[string]string{
-		"type": r.Type, "importance": formatNumber(r.Importance), "visibility": visibilityAttribute(r.Visibility),
-		"source": sourceAttribute(c, r.Source),
+		"type": r.Type, "importance": formatNumber(r.Importance), "source": sourceAttribute(c, r.Source),
 	}
 	return b, nil
 }
@@ -485,7 +481,8 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 	}
 	_, err = w.appendLog(ctx, c, &logEdit{
 		cause: "note", at: at.In(m.Location), topic: title, blocks: []logBlock{block},
-		contains: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
+		visibility: memory.PrivateOnly.String(),
+		contains:   func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
 	})
 	return err
 }

@@ -215,29 +215,28 @@ func visibilityOf(private bool) string {
 // line returns the entry, and task another entry that is a task.
 func (t *target) line() string {
 	from := ""
-	if dir, _, ok := strings.Cut(t.path, "/_archive/"); ok && t.isPrivate {
+	if dir, _, ok := strings.Cut(t.path, "/_archive/"); ok && strings.Contains(t.path, "/2026-01.desk.") {
 		from = " from=" + dir + "/_index.md"
 	}
-	return fmt.Sprintf("- **%s**: %s #%s [more](SOUL.md) <!-- id=%s visibility=%s%s -->", t.word(), t.proof(), t.word(), t.id(), visibilityOf(t.private), from)
+	return fmt.Sprintf("- **%s**: %s #%s [more](SOUL.md) <!-- id=%s%s -->", t.word(), t.proof(), t.word(), t.id(), from)
 }
 
 func (t *target) task() string {
-	return fmt.Sprintf("- [ ] job %s %s <!-- id=j%03d visibility=%s -->", t.word(), t.proof(), t.n, visibilityOf(t.private))
+	return fmt.Sprintf("- [ ] job %s %s <!-- id=j%03d -->", t.word(), t.proof(), t.n)
 }
 
-// comparisonFiles returns files of every kind and owner, each with a public and a
-// private target. Each file also has two entries with the same text and two
-// with the same title, of which one is public and the other private.
+// comparisonFiles returns files of every kind and owner, each with a target, and beside each
+// a file with a target for other readers. Both files have an entry with the same text and one
+// with the same title.
 func comparisonFiles() (leaves []*testFile, targets []*target) {
 	add := func(l *testFile) {
 		if l.kind == memory.Longterm || l.kind == memory.Session {
 			l.front = append(l.front, fmt.Sprintf("summary: ss%03d", len(leaves)), "tags: [file]")
 		}
 		twin := func(private bool) []block {
-			at := visibilityOf(private)
-			list := []block{{text: "- **Twin**: alike <!-- visibility=" + at + " -->", private: private}}
+			list := []block{{text: "- **Twin**: alike", private: private}}
 			if l.kind != memory.Items {
-				list = append(list, block{text: "- the same words <!-- visibility=" + at + " -->", private: private})
+				list = append(list, block{text: "- the same words", private: private})
 			}
 			return list
 		}
@@ -257,7 +256,13 @@ func comparisonFiles() (leaves []*testFile, targets []*target) {
 				l.blocks = append(l.blocks, block{text: o.task(), private: o.private})
 			}
 		}
-		leaves, targets = append(leaves, l), append(targets, ours...)
+		own, beside := splitFile(l)
+		for _, o := range ours {
+			if o.testFile = own; o.private != own.isPrivate {
+				o.testFile = beside
+			}
+		}
+		leaves, targets = append(leaves, own, beside), append(targets, ours...)
 	}
 	const day = "2026-02-05"
 	claim := func(subject string) []string { return []string{"subject_id: " + subject} }

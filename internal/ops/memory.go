@@ -270,7 +270,7 @@ func (m readOps) loadFile(c Call, path string) (*memory.Document, error) {
 // view assigns its directory to the caller. Such a file may have been written a
 // moment ago.
 func claimsOtherSubject(c Call, doc *memory.Document) bool {
-	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
+	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Partition)
 }
 
 // resolvePath returns the path of a file whose name answers show in another form:

@@ -22,14 +22,11 @@ func (m writeOps) project(ctx context.Context, c Call, r *api.ProjectRequest) (*
 }
 
 // writeSummary writes a summary to one of the subject's files and replaces the summary
-// with the same name and visibility. Because a summary speaks for the subject,
+// with the same name and readers. Because a summary speaks for the subject,
 // writeSummary needs a private context even for a new name.
 func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, text string,
 	b api.Basis) (*api.SummaryAnswer, error) {
-	s := memory.Summary{
-		Title: oneLine(name), Text: oneLine(text),
-		Visibility: memory.ParseVisibility(b.Visibility), Evidence: b.Evidence,
-	}
+	s := memory.Summary{Title: oneLine(name), Text: oneLine(text), Evidence: b.Evidence}
 	if err := cmp.Or(m.checkLogText("name", name), m.checkLogText("text", text), checkText("source", b.Source),
 		checkText("evidence", b.Evidence...), checkNamed("text", name, text)); err != nil {
 		return nil, err
@@ -38,22 +35,26 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 	if err != nil {
 		return nil, err
 	}
-	path := dir + "/" + namespace + ".md"
-	if err := m.checkEvidence(c, &s); err != nil {
+	path, visibility := dir+"/"+namespace+".md", orPrivate(b.Visibility)
+	if err := m.checkEvidence(c, &s, visibility); err != nil {
 		return nil, err
 	}
 	if err := s.Check(path, m.Layout); err != nil {
 		return nil, api.Errorf(api.Invalid, "name, text: %v", err).
 			WithHint("remove emphasis from the name, and an anchor such as ^id from the end of the text")
 	}
-	answer := &api.SummaryAnswer{Path: path}
-	doc, _, err := m.editFile(ctx, c, fileEdit{
-		writeTarget: writeTarget{path: path, initial: memory.NewItems(c.Scope.Subject)}, cause: namespace,
-		change: func(doc *memory.Document, r *memory.Revision) (err error) {
-			answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
+	answer := &api.SummaryAnswer{}
+	var doc *memory.Document
+	err = eachTarget(m.targets(c, path, memory.PrivateOnly.String(), visibility, memory.NewItems(c.Scope.Subject)),
+		func(t writeTarget) (err error) {
+			answer.Path = t.path
+			doc, _, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: namespace,
+				change: func(doc *memory.Document, r *memory.Revision) (err error) {
+					answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
+					return err
+				}})
 			return err
-		},
-	})
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -93,28 +94,28 @@ func (m writeOps) putSummary(c Call, s memory.Summary, source string, doc *memor
 	}
 	s.Attributes["source"], s.Attributes["updated"] = sourceAttribute(c, source), now
 	if len(same) == 0 {
-		r.Append(s.Section(), s.String())
+		r.Append([]string{memory.SummarySection}, s.String())
 	} else {
 		r.Replace(same[0], s.String())
 	}
 	return len(same) > 0, nil
 }
 
-// isSummary reports whether an entry is a summary with the name and visibility of another.
+// isSummary reports whether an entry is a summary with the name of another.
 func isSummary(e *memory.Entry, s *memory.Summary) bool {
-	return e.IsSummary() && e.Partition.Visibility == s.Visibility && memory.Fold(e.Title) == memory.Fold(s.Title)
+	return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(s.Title)
 }
 
 // checkEvidence returns an error if a summary must not cite its evidence. Every reader
 // of the summary must be able to read the evidence.
-func (m writeOps) checkEvidence(c Call, s *memory.Summary) error {
+func (m writeOps) checkEvidence(c Call, s *memory.Summary, visibility string) error {
 	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
 	switch err := evidence.Check(s.Evidence); {
 	case errors.Is(err, compactor.ErrEvidenceNotFound):
 		return api.Errorf(api.NotFound, "%v", err)
 	case err != nil:
 		return api.Errorf(api.Invalid, "%v", err)
-	case s.Visibility != memory.PublicOK:
+	case visibility != memory.PublicOK.String():
 		return nil
 	}
 	c.Scope.Context = memory.Public

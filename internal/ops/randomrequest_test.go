@@ -27,8 +27,8 @@ func (w *randomSource) visibility() string { return w.pickOne("public_ok", "priv
 // randomFiles returns a random part of the matrix files with random text.
 func (w *randomSource) randomFiles() (list []*testFile) {
 	all, _ := comparisonFiles()
-	for _, l := range all {
-		if w.IntN(5) == 0 {
+	for n, l := range all {
+		if n%2 == 1 || w.IntN(5) == 0 { // those at odd places are made below
 			continue
 		}
 		l.blocks, l.blankLines = nil, true
@@ -61,7 +61,10 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			if w.IntN(4) == 0 {
 				attributes += " supersedes=" + w.pickOne("k1", "k2", "k3", "SOUL.md#k1")
 			}
-			b.text = text + " <!--" + attributes + " visibility=" + visibilityOf(b.private) + " -->"
+			b.text = text
+			if attributes != "" {
+				b.text += " <!--" + attributes + " -->"
+			}
 			if n := len(l.blocks); n > 0 && l.blocks[n-1].text == b.text {
 				continue
 			}
@@ -70,7 +73,11 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 		if n := len(l.blocks); n > 0 && l.blocks[n-1].heading {
 			l.blocks = l.blocks[:n-1]
 		}
-		list = append(list, l)
+		own, beside := splitFile(l)
+		list = append(list, own)
+		if beside != nil {
+			list = append(list, beside)
+		}
 	}
 	return list
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A reducer returns the bullets that the test supplies.
@@ -79,9 +80,13 @@ func (c *reducedCase) log() string {
 func (c *reducedCase) want(bullets, failures string) {
 	c.t.Helper()
 	c.stop()
-	text, err := os.ReadFile(c.log())
-	if err != nil && !os.IsNotExist(err) {
-		c.t.Fatal(err)
+	var text []byte
+	for _, name := range []string{c.log(), memory.BesideFile(c.log(), memory.UnseenFile)} {
+		more, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			c.t.Fatal(err)
+		}
+		text = append(text, more...)
 	}
 	var list []string
 	for line := range strings.Lines(string(text)) {

@@ -30,14 +30,12 @@ func (m writeOps) isReviewed(c Call) bool {
 	return m.Layout.ReviewDir != "" && c.FullAccess && (program == "hook" || program == "mcp")
 }
 
-// review makes open boxes of the blocks. Boxes are private: what is public is
-// decided with the review.
+// review makes open boxes of the blocks, in a private file.
 func (l *logEdit) review() {
 	l.reviewed = true
 	for i := range l.blocks {
 		b := &l.blocks[i]
 		b.given = "- [ ] " + memory.CleanLine(b.given)
-		b.attributes["visibility"] = memory.PrivateOnly.String()
 	}
 }
 
@@ -101,7 +99,7 @@ func (m writeOps) acceptBox(ctx context.Context, c Call, doc *memory.Document, b
 	block := logBlock{given: boxRE().ReplaceAllString(strings.Replace(box.Text, "[x]", "[ ]", 1), ""),
 		attributes: map[string]string{}, evidence: box.Evidence}
 	for name, value := range box.Attributes {
-		if name != "updated" && name != "evidence" {
+		if name != "updated" && name != "evidence" && name != "visibility" {
 			block.attributes[name] = value
 		}
 	}
@@ -119,7 +117,8 @@ func (m writeOps) acceptBox(ctx context.Context, c Call, doc *memory.Document, b
 		at = day
 	}
 	l := &logEdit{cause: "review", at: at, topic: topic, blocks: []logBlock{block},
-		contains: func(e *memory.Entry, b *logBlock) bool { return e.Norm == b.entry.Norm && e.Source == b.entry.Source }}
+		visibility: memory.PrivateOnly.String(),
+		contains:   func(e *memory.Entry, b *logBlock) bool { return e.Norm == b.entry.Norm && e.Source == b.entry.Source }}
 	if _, err := m.appendLog(ctx, c, l); err != nil {
 		return err
 	}

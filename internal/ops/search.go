@@ -254,7 +254,7 @@ func placeOf(r index.Ref) api.Place {
 // sessionOf returns the id of a session: the one in its file, if the caller may
 // read that, otherwise the name of the file.
 func sessionOf(c Call, doc *memory.Document) string {
-	if id := doc.Front.SessionID; id != "" && c.View.Readable(doc.Own) {
+	if id := doc.Front.SessionID; id != "" && c.View.Readable(doc.Partition) {
 		return id
 	}
 	return doc.Place.Session

@@ -226,7 +226,7 @@ const privateText = "private text"
 // entriesFor returns the entries of the draft that belong in a file. A public
 // file gets no private entries.
 func (d *sessionDraft) entriesFor(doc *memory.Document) []memory.DraftEntry {
-	if doc.Own.Visibility != memory.PublicOK {
+	if doc.Partition.Visibility != memory.PublicOK {
 		return d.entries
 	}
 	return slices.DeleteFunc(slices.Clone(d.entries), func(p memory.DraftEntry) bool { return p.Private })
@@ -348,14 +348,14 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 		head.SessionID = ""
 	}
 	left := false
-	if !m.mayChange(c, doc.Place.Path, doc.Own, front.Author()) {
+	if !m.mayChange(c, doc.Place.Path, doc.Partition, front.Author()) {
 		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
 		left = front.Summary != ""
 	}
 	if left {
 		head.Summary, head.Source = "", ""
 	} else {
-		m.signSession(c, &head, front, m.holder(c, doc.Own), false)
+		m.signSession(c, &head, front, m.holder(c, doc.Partition), false)
 	}
 	// A program that sets a default cannot write a summary of the new items.
 	kept := d.head.Summary == "" && d.defaultSummary == "" && front.Summary != "" && merge.Changes()
@@ -414,7 +414,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, befo
 	if doc == nil {
 		return
 	}
-	if doc.Own.Visibility == memory.PublicOK {
+	if doc.Partition.Visibility == memory.PublicOK {
 		for _, p := range d.entries {
 			if p.Private {
 				answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: privateText})

@@ -17,39 +17,39 @@ type writeTarget struct {
 	path    string
 	initial []byte // content of a missing or blank file; nil if the file must exist
 
-	// unseen reports that the caller may read nothing of the file. Otherwise, it must be
-	// able to read all of the file, before and after the change.
+	// audience is the visibility that the file must have for the text; empty for any.
+	audience string
+	// unseen reports that the caller cannot read the file. Otherwise, it must be able to
+	// read it, before and after the change.
 	unseen bool
 }
 
-// targets returns the files in which the caller may write a text, best first: the usual
-// file, which is below the inbox on a listener with a fixed scope, and a file beside it.
-// Every addition gets its files here, and gives the usual path.
-//
-//	context   text     files
-//	private   any      the usual one
-//	public    public   the usual one, name.public.md
-//	public    private  name.private.md, of which the caller can read nothing
-//
-// The first file is used of which the caller can read all, as [writeOps.editFile] checks.
-// fresh is the content of a new file, and visibility its default visibility.
-func (m readOps) targets(c Call, usual, visibility string, private bool, fresh []byte) []writeTarget {
-	file := func(path, visibility string, unseen bool) writeTarget {
-		return writeTarget{path, memory.WithVisibility(fresh, visibility), unseen}
+// targets returns the files in which the caller may write a text of a visibility, best first:
+// the usual file, which is below the inbox on a listener with a fixed scope, and the file
+// beside it, name.public.md or name.private.md. In public, private text goes to
+// name.private.md only, which the caller cannot read. The first file with the visibility is
+// used, as [writeOps.editFile] checks. A text without a visibility has that of the usual
+// place. fresh is the content of a new file, and place the visibility of a new usual file.
+func (m readOps) targets(c Call, usual, place, visibility string, fresh []byte) []writeTarget {
+	file := func(path, v string, unseen bool) writeTarget {
+		initial := fresh
+		if m.Layout.Place(path).Visibility.String() != v {
+			initial = memory.WithVisibility(fresh, v)
+		}
+		return writeTarget{path, initial, visibility, unseen}
 	}
-	public := memory.PublicOK.String()
-	if m.inbox(c) != "" && !c.View.Private() {
-		visibility = public
-	}
-	list := []writeTarget{file(usual, visibility, false)}
+	visibility = cmp.Or(visibility, place)
+	beside := file(memory.BesideFile(usual, memory.UnseenFile), visibility, !c.View.Private())
 	switch {
-	case c.View.Private():
-	case private:
-		list = []writeTarget{file(memory.BesideFile(usual, memory.UnseenFile), memory.PrivateOnly.String(), true)}
-	default:
-		list = append(list, file(memory.BesideFile(usual, memory.PublicFile), public, false))
+	case visibility == memory.PublicOK.String():
+		beside = file(memory.BesideFile(usual, memory.PublicFile), visibility, false)
+	case !c.View.Private():
+		return []writeTarget{beside}
 	}
-	return list
+	if m.inbox(c) != "" && !c.View.Private() {
+		place = memory.PublicOK.String()
+	}
+	return []writeTarget{file(usual, place, false), beside}
 }
 
 // A skipError reports that a file cannot take a text, which another target may.
@@ -68,40 +68,39 @@ func eachTarget(list []writeTarget, use func(writeTarget) error) (err error) {
 	return err
 }
 
-// checkTarget returns an error if the caller must not write to a file: it can read only a
-// part of it, or a file of which it should read nothing.
+// checkTarget returns an error if the caller must not write the text to a file: the file has
+// another audience than the text, or the caller cannot read the file although it should.
 func (t *writeTarget) checkTarget(c Call, doc *memory.Document) error {
 	switch known := doc.For(c.View); {
-	case known == nil && t.unseen, known == doc && !t.unseen:
-		return nil
-	case known == nil && c.View.Private():
+	case t.audience != "" && t.audience != doc.Partition.Visibility.String(), t.unseen && known != nil:
+		return skipError{errAudience(t.path)}
+	case known == nil && !t.unseen && c.View.Private():
 		return skipError{api.Errorf(api.SubjectConflict, "%s belongs to another subject", t.path).
 			WithHint("correct subject_id in the frontmatter, or rename the file")}
+	case known == nil && !t.unseen:
+		return skipError{errAudience(t.path)}
 	}
-	return skipError{errPartial(t.path)}
+	return nil
 }
 
-// errPartial rejects a change of a file of which the caller can read only a part.
-func errPartial(path string) *api.Error {
-	return api.Errorf(api.Forbidden, "%s contains text that this caller cannot read", path).
-		WithHint("add a note, a session or an item instead")
+// errAudience rejects a change of a file whose readers are not those of the text.
+func errAudience(path string) *api.Error {
+	return api.Errorf(api.Forbidden, "%s has other readers than the text", path).
+		WithHint("set visibility in its frontmatter, or rename it")
 }
-
-// isPartial reports whether a file, in a caller's view of it, has other text too.
-func isPartial(doc *memory.Document) bool { return doc.Partition.Excerpt }
 
 // sessionTargets returns the files that may take the draft: those that contain the session
 // id, then the one with the session's name, and in private name.private.md.
 func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
-	visibility := d.head.Visibility
-	private := d.isPrivate() || m.newSessionVisibility(c) != memory.PublicOK
+	visibility := cmp.Or(d.head.Visibility, m.newSessionVisibility(c).String())
+	private := visibility != memory.PublicOK.String()
 	usual, fresh := m.dayDir(c, d.day)+"/"+memory.SessionFile(d.session), m.newSessionFile(c, d, private)
-	if visibility == "" && (m.inbox(c) != "" || !c.View.Private()) {
-		visibility = m.newSessionVisibility(c).String()
+	list := m.targets(c, usual, visibility, visibility, fresh)
+	for i := range list {
+		list[i].audience = "" // checkSession compares it
 	}
-	list := m.targets(c, usual, visibility, false, fresh)
 	if c.View.Private() {
-		list = append(list, writeTarget{path: memory.BesideFile(usual, memory.UnseenFile),
+		list = append(list[:1], writeTarget{path: memory.BesideFile(usual, memory.UnseenFile),
 			initial: memory.WithVisibility(m.newSessionFile(c, d, true), memory.PrivateOnly.String())})
 	}
 	if m.inbox(c) != "" {
@@ -111,7 +110,7 @@ func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 	for _, doc := range m.sessionFiles(c, d.session, d.day) {
 		author := doc.Front.Author()
 		if memory.InInbox(doc.Place.Path) || author.Untrusted(c.View) && (c.View.Private() ||
-			!m.mayChange(c, doc.Place.Path, doc.Own, author)) {
+			!m.mayChange(c, doc.Place.Path, doc.Partition, author)) {
 			continue // a guessed session id must not attract the text of others
 		}
 		known = append(known, writeTarget{path: doc.Place.Path, initial: fresh})
@@ -122,7 +121,7 @@ func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 // checkSession returns a [skipError] if a file must not take the draft. The notes
 // describe files with defects.
 func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, notes *[]string) error {
-	own := doc.Own.Visibility
+	own := doc.Partition.Visibility
 	switch id := doc.Front.SessionID; {
 	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
 		d.isPrivate() && own == memory.PublicOK, !m.continuesIn(c, doc),
@@ -145,11 +144,11 @@ func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, not
 // sessions are private, a caller in private does not continue a file that was
 // written in public: the text would become public with it.
 func (m readOps) continuesIn(c Call, doc *memory.Document) bool {
-	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Own.Visibility == memory.PublicOK &&
+	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Partition.Visibility == memory.PublicOK &&
 		strings.HasPrefix(doc.Front.Source, memory.PublicSource) {
 		return false
 	}
-	return c.View.Readable(doc.Own)
+	return c.View.Readable(doc.Partition)
 }
 
 // sessionFiles returns the readable files of a session of a day. Files that

@@ -40,7 +40,7 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 			switch {
 			case t.place.State == r.State:
 				continue
-			case t.partial || !m.mayChange(c, t.place.Path, memory.Partition{Owner: t.Owner}, t.Author):
+			case !m.mayChange(c, t.place.Path, memory.Partition{Owner: t.Owner}, t.Author):
 				answer.Left = append(answer.Left, api.Skipped{Path: t.place.Path, Reason: errNotAuthor.Message})
 				continue
 			}
@@ -294,9 +294,8 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 		return nil, err
 	}
 	l := &logEdit{cause: "todo_add", at: m.Now().In(m.Location), tasks: true,
-		blocks: []logBlock{{given: item, attributes: map[string]string{
-			"visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source),
-		}}},
+		visibility: r.Visibility,
+		blocks:     []logBlock{{given: item, attributes: map[string]string{"source": sourceAttribute(c, r.Source)}}},
 		contains: func(e *memory.Entry, b *logBlock) bool {
 			return slices.ContainsFunc(e.Tasks,
 				func(t memory.Task) bool { return t.Norm == b.entry.Tasks[0].Norm && t.State == memory.Open })
@@ -385,7 +384,6 @@ type taskCopy struct {
 	entry     *memory.Entry
 	session   string // session of its file
 	untrusted bool   // written by others than its subject
-	partial   bool   // the caller can read only a part of its file
 	place     api.TodoPlace
 }
 
@@ -489,7 +487,7 @@ func todoDays(todos []api.Todo) []api.TodoDay {
 func tasksOf(c Call, doc *memory.Document, section string) []taskCopy {
 	var list []taskCopy
 	f := todosync.BoxesOf(doc)
-	if !c.View.Readable(doc.Own) {
+	if !c.View.Readable(doc.Partition) {
 		f.Contact = ""
 	}
 	for i, b := range f.Boxes {
@@ -507,7 +505,7 @@ func tasksOf(c Call, doc *memory.Document, section string) []taskCopy {
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
 			place.TaskID = id
 		}
-		list = append(list, taskCopy{f.Copy(i), t, e, f.Session, e.Author().Untrusted(c.View), isPartial(doc), place})
+		list = append(list, taskCopy{f.Copy(i), t, e, f.Session, e.Author().Untrusted(c.View), place})
 	}
 	return list
 }

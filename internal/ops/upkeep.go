@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -182,8 +183,8 @@ func (m adminOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 	return answer, nil
 }
 
-// repair rewrites wrong counters, and nothing else in a file, and reindexes the files that
-// differ from the index.
+// repair splits files with text for other readers, rewrites wrong counters, and reindexes
+// the files that differ from the index. The changes can be undone together.
 func (m adminOps) repair(ctx context.Context, found *api.CheckAnswer) (repaired, refused []api.Skipped) {
 	record := func(path, reason string, err error) {
 		if err != nil {
@@ -194,12 +195,23 @@ func (m adminOps) repair(ctx context.Context, found *api.CheckAnswer) (repaired,
 	}
 	last, group := "", ""
 	for _, p := range found.Problems { // in path order
-		if p.Code != memory.CounterWrong || p.Path == last {
+		split := p.Code == memory.PrivateMarked || p.Code == memory.PublicMarked
+		if !split && p.Code != memory.CounterWrong || p.Path == last {
 			continue
 		}
 		last = p.Path
-		if m.Writer == nil {
+		switch {
+		case m.Writer == nil:
 			record(p.Path, "", errNoWriter)
+			continue
+		case split:
+			id, to, err := m.splitFile(ctx, p.Path, group)
+			reason := "made private"
+			if to != "" {
+				reason = "split: text for other readers is in " + to
+			}
+			record(p.Path, reason, err)
+			group = cmp.Or(group, id)
 			continue
 		}
 		written, err := todosync.MendCounters(ctx, m.Writer, m.Parse,
@@ -216,6 +228,59 @@ func (m adminOps) repair(ctx context.Context, found *api.CheckAnswer) (repaired,
 		}
 	}
 	return repaired, refused
+}
+
+// splitFile moves the text of a file that is marked for other readers to the file beside it,
+// whose path it returns with the id of the change. The text is in that file before it leaves
+// its own.
+func (m adminOps) splitFile(ctx context.Context, path, group string) (id, to string, err error) {
+	file, err := m.Writer.Vault.Read(path)
+	if err != nil {
+		return "", "", writeError(err)
+	}
+	parse := func(path string, source []byte) *memory.Document {
+		return m.Parse(vault.File{Path: path, Data: source, ModTime: file.ModTime})
+	}
+	split, err := m.Parse(file).Split(parse)
+	if err != nil || split == nil {
+		return "", "", err
+	}
+	unchanged := func(now *vault.File) error {
+		if now == nil || now.Unstable || !bytes.Equal(now.Data, file.Data) {
+			return api.Errorf(api.Conflict, "%s has just changed", path).WithHint("run `memwatchd check --fix` again")
+		}
+		return nil
+	}
+	if split.Path != "" {
+		beside, err := m.Writer.Write(ctx, vault.Change{Path: split.Path, Cause: "check", Group: group, Requested: true,
+			Edit: func(old *vault.File) ([]byte, error) {
+				now, err := m.Writer.Vault.Read(path)
+				if err == nil {
+					err = unchanged(&now)
+				}
+				if err != nil {
+					return nil, err
+				}
+				if old == nil {
+					return slices.Concat(split.New, split.Move), nil
+				}
+				text := slices.Concat(bytes.TrimRight(old.Data, "\r\n"), []byte("\n\n"), split.Move)
+				if parse(split.Path, text).Partition != parse(split.Path, slices.Concat(split.New, split.Move)).Partition {
+					return nil, errAudience(split.Path)
+				}
+				return text, nil
+			}})
+		if err != nil {
+			return "", "", writeError(err)
+		}
+		group = cmp.Or(group, beside.ID)
+	}
+	written, err := m.Writer.Write(ctx, vault.Change{Path: path, Cause: "check", Group: group, Requested: true,
+		Edit: func(old *vault.File) ([]byte, error) { return split.Stay, unchanged(old) }})
+	if err != nil {
+		return group, "", writeError(err)
+	}
+	return cmp.Or(group, written.ID), split.Path, nil
 }
 
 // embed counts the texts that an embeddings endpoint receives.

@@ -137,7 +137,7 @@ func (m adminOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
 		return f.Kind == memory.Session && sessions || memory.InInbox(f.Path)
 	}) {
-		if slices.Contains(c.View.Subjects(), doc.Own.Owner) {
+		if slices.Contains(c.View.Subjects(), doc.Partition.Owner) {
 			w.files = append(w.files, doc.Place.Path)
 		}
 	}

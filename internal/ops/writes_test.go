@@ -128,7 +128,7 @@ func TestInboxLink(t *testing.T) {
 // answers show if a hidden file has this name.
 func TestHiddenLiteralName(t *testing.T) {
 	for _, hidden := range []string{"notes/b.md", "notes/a\ufffd.md"} {
-		m := newDisk(t, map[string]string{hidden: "- hidden\n", "notes/a\xff.md": "- open to all <!-- visibility=public_ok -->\n"}).memory
+		m := newDisk(t, map[string]string{hidden: "- hidden\n", "notes/a\xff.md": "---\nvisibility: public_ok\n---\n- open to all\n"}).memory
 		a, err := do[api.GetAnswer](t, m, as("owner", "public"), api.GetRequest{Path: "notes/a\ufffd.md", From: 1})
 		if err != nil || !strings.Contains(a.Text, "open to all") {
 			t.Errorf("beside %q: %+v, %v", hidden, a, err)
@@ -302,7 +302,7 @@ func TestNotesAtOnce(t *testing.T) {
 
 func received(t *testing.T, settings string) *testMemory {
 	t.Helper()
-	return openArchive(t, "now: 2026-02-05T12:00:00Z\n"+settings)
+	return openArchive(t, "now: 2026-02-05T12:00:00Z\nvisibility: private_only\n"+settings)
 }
 
 // TestReceive checks that a message is noted once, however often it arrives, in
@@ -323,7 +323,7 @@ func TestReceive(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	const attributes = " <!-- type=request visibility=private_only source=ntfy:phone:"
+	const attributes = " <!-- type=request source=ntfy:phone:"
 	want := "memory/2026-02-04.md:\n" +
 		"  + # 2026-02-04\n  + \n  + ## 11:00 PM\n  + Yesterday, by the clock there" + attributes + "a2 -->\n" +
 		"memory/2026-02-05.md:\n" +

@@ -74,33 +74,20 @@ func (r *Rules) mayPublish(path string) bool {
 		slices.ContainsFunc(r.Publish, func(pattern string) bool { return index.MatchPath(pattern, path) })
 }
 
-// apply returns the objects of a document. Public entries come from the part that
-// readers of public text see, so that they do not depend on private text.
+// apply returns the objects of a document. A file with <private> tags is never published.
 func (r *Rules) apply(doc *memory.Document) (p Published) {
-	if !r.mayPublish(doc.Place.Path) || doc.Place.Kind == memory.Archive || doc.Place.Copy != "" {
+	v := doc.Partition.Visibility
+	if !r.mayPublish(doc.Place.Path) || doc.Place.Kind == memory.Archive || doc.Place.Copy != "" ||
+		v != memory.PublicOK && (!r.Private || doc.InPrivate()) {
 		return p
 	}
-	public := doc
-	if doc.Partition.Visibility != memory.PublicOK {
-		public = doc.Excerpt()
+	subject := r.Subject(doc.Partition.Owner)
+	if subject == DefaultOwner || strings.HasPrefix(subject, "?") || subject == "" && v != memory.PublicOK {
+		return p
 	}
-	if public != nil {
-		r.addEntries(&p, public, memory.PublicOK)
-	}
-	if r.Private {
-		r.addEntries(&p, doc, memory.PrivateOnly)
-	}
-	return p
-}
-
-func (r *Rules) addEntries(p *Published, doc *memory.Document, v memory.Visibility) {
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if e.Block == memory.EmptyHeading || e.Partition.Visibility != v || doc.InPrivate(e) {
-			continue
-		}
-		subject := r.Subject(e.Partition.Owner)
-		if subject == DefaultOwner || strings.HasPrefix(subject, "?") || subject == "" && v != memory.PublicOK {
+		if e.Block == memory.EmptyHeading {
 			continue
 		}
 		o, size := r.encodeEntry(doc, e, subject)
@@ -113,6 +100,7 @@ func (r *Rules) addEntries(p *Published, doc *memory.Document, v memory.Visibili
 		p.Lines = append(p.Lines, line)
 		p.Owners = append(p.Owners, memory.Partition{Owner: subject, Visibility: v})
 	}
+	return p
 }
 
 // maxFrame exceeds the bytes of an object in JSON beside its properties.

@@ -94,17 +94,12 @@ func (p *shareTest) want(when string, want ...string) {
 	}
 }
 
-const mixed = `---
+const notes = `---
 visibility: public_ok
 ---
 # Notes
 
 - **Bike**: the blue one <!-- id=bike -->
-- a secret of mine <!-- visibility=private_only -->
-
-<private>
-- CANARY-PRIVATE-BLOCK
-</private>
 
 - token ghp_` + "0123456789abcdefghijABCDEFGHIJ456789" + `
 `
@@ -118,9 +113,11 @@ func TestRules(t *testing.T) {
 		want             []string // visibility and first line
 		withheld         int
 	}{
-		{"public entries of a mixed file", "notes/a.md", mixed, false, []string{"public_ok - **Bike**: the blue one"}, 1},
-		{"private entries, but no private block", "notes/a.md", mixed, true,
-			[]string{"public_ok - **Bike**: the blue one", "private_only - a secret of mine"}, 1},
+		{"public file", "notes/a.md", notes, false, []string{"public_ok - **Bike**: the blue one"}, 1},
+		{"file with a private entry", "notes/a.md", notes + "- mine <!-- visibility=private_only -->\n", false, nil, 0},
+		{"file with a private entry, shared", "notes/a.md", notes + "- mine <!-- visibility=private_only -->\n", true,
+			[]string{"private_only - **Bike**: the blue one", "private_only - mine"}, 1},
+		{"file with a private block, shared", "notes/a.md", notes + "<private>\n- mine\n</private>\n", true, nil, 0},
 		{"private file", "notes/b.md", "- mine\n", false, nil, 0},
 		{"private file, shared", "notes/b.md", "- mine\n", true, []string{"private_only - mine"}, 0},
 		{"archive", "_longterms/alice/_archive/2026-02.md", "---\nvisibility: public_ok\n---\n- old\n", true, nil, 0},
@@ -392,8 +389,8 @@ var unstable = regexp.MustCompile(`"rev":[0-9]+`)
 func TestRequestsDependOnTheirTenant(t *testing.T) {
 	public := tree{"notes/a.md": note("one <!-- id=one -->\n", "two <!-- id=two -->"), "notes/b.md": note("three")}
 	hidden := maps.Clone(public)
-	hidden["notes/a.md"] = "---\nvisibility: public_ok\n---\n- CANARY-1 <!-- visibility=private_only -->\n- one <!-- id=one -->\n" +
-		"\n<private>\n- CANARY-2\n</private>\n\n- two <!-- id=two -->\n# Heading CANARY-3\n- x <!-- visibility=private_only -->\n"
+	hidden["notes/a.private.md"] = "---\nvisibility: private_only\n---\n# Heading CANARY-1\n- CANARY-3\n"
+	hidden["notes/e.md"] = "---\nvisibility: public_ok\n---\n<private>\n- CANARY-2\n</private>\n\n- five\n"
 	hidden["notes/c.md"] = "- CANARY-4\n"
 	hidden["_longterms/alice/_archive/2026-01.md"] = note("CANARY-5")
 	hidden["notes/d.md"] = note("key ghp_0123456789abcdefghijABCDEFGHIJ456789 of CANARY-6")

@@ -191,7 +191,7 @@ func (r *Reader) decodeObject(o *Object, tenants map[string]memory.Partition) *m
 	}
 	return &memory.Document{
 		Place:     memory.Place{Path: p.Host + ":" + path, Host: p.Host, Kind: kind, Day: p.Day, Session: p.Session},
-		Partition: partition, Own: partition, Entries: []memory.Entry{e},
+		Partition: partition, Entries: []memory.Entry{e},
 	}
 }
 

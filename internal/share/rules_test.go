@@ -31,10 +31,6 @@ func TestPrivateHeading(t *testing.T) {
 			}
 		}
 	}
-	if p := r.apply(parse("notes/a.md", "# <private>CANARY</private>\n\n- hidden\n\n# Other\n\n- shown\n")); len(p.Objects) != 1 ||
-		p.Owners[0].Visibility != memory.PrivateOnly {
-		t.Errorf("objects beside a private heading: %v", p.Objects)
-	}
 }
 
 // TestPublishedAuthor checks that entries which are untrusted where they were written are

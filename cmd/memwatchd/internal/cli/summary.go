@@ -32,24 +32,25 @@ func (a *invocation) showSummary() error {
 	if s := a.client.Scope.Subject; s != nil {
 		subject = *s
 	}
-	path := memory.SummaryPath(subject, api.TextIf(a.op.Name == "project", "project"), "")
-	file, err := client.Call(a.cmd.Context(), a.client, api.GetRequest{Path: path})
-	failure, ok := errors.AsType[*api.Error](err)
-	switch {
-	case ok && failure.Code == api.NotFound:
-		file = &api.GetAnswer{}
-	case err != nil:
-		return err
-	}
 	name, named := a.req.GivenValue("name")
-	doc := new(memory.Layout).Parse(path, []byte(file.Text), memory.Meta{})
 	shown := []storedSummary{}
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if !e.IsSummary() || named && memory.Fold(e.Title) != memory.Fold(name) {
+	for _, v := range []memory.Visibility{memory.PrivateOnly, memory.PublicOK} {
+		path := memory.SummaryPath(subject, api.TextIf(a.op.Name == "project", "project"), "", v)
+		file, err := client.Call(a.cmd.Context(), a.client, api.GetRequest{Path: path})
+		failure, ok := errors.AsType[*api.Error](err)
+		switch {
+		case ok && failure.Code == api.NotFound:
 			continue
+		case err != nil:
+			return err
 		}
-		shown = append(shown, storedSummary{e.Title, e.SummaryText(), e.Evidence, path, e.Line})
+		doc := new(memory.Layout).Parse(path, []byte(file.Text), memory.Meta{})
+		for i := range doc.Entries {
+			e := &doc.Entries[i]
+			if e.IsSummary() && (!named || memory.Fold(e.Title) == memory.Fold(name)) {
+				shown = append(shown, storedSummary{e.Title, e.SummaryText(), e.Evidence, path, e.Line})
+			}
+		}
 	}
 	if a.g.JSON {
 		_, err := a.g.Stdout.Write(AsJSON(map[string]any{"summaries": shown}))

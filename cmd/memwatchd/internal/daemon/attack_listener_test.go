@@ -19,17 +19,22 @@ import (
 // guardedFiles is a memory with private words of every subject, and with public
 // words.
 var guardedFiles = map[string]string{
-	"_longterms/_identities.yaml":      identities,
-	"MEMORY.md":                        "- zorbowner\n- openowner <!-- visibility=public_ok -->\n",
-	"_longterms/acct_42/_index.md":     "---\nsubject_id: acct:42\n---\n- zorbmine\n- openmine <!-- visibility=public_ok -->\n",
-	"_longterms/ext_telegram_1/x.md":   "- zorblinked\n- openlinked <!-- visibility=public_ok -->\n",
-	"_longterms/bob/_index.md":         "- zorbbob\n- openbob <!-- visibility=public_ok -->\n",
-	"2026-02-04/s.md":                  "---\nvisibility: public_ok\n---\n- openall\n- zorbsession <!-- visibility=private_only -->\n",
-	"2026-02-04/zorbpath.md":           "- zorbinside <!-- visibility=private_only -->\n",
-	"_longterms/acct_42/zorbfile.md":   "- zorbtext\n",
-	"2026-02-05/mine.md":               "---\nsubject_id: acct:42\nsummary: zorbsummary\nvisibility: private_only\n---\n- zorbprivate\n",
-	"2026-02-05/telegram.md":           "---\nsubject_id: ext:telegram:1\nvisibility: public_ok\n---\n- openchat\n",
-	"_longterms/acct_42/preference.md": "- **zorbkey**: zorbvalue\n",
+	"_longterms/_identities.yaml":           identities,
+	"MEMORY.md":                             "- zorbowner\n",
+	"MEMORY.public.md":                      "---\nvisibility: public_ok\n---\n- openowner\n",
+	"_longterms/acct_42/_index.md":          "---\nsubject_id: acct:42\n---\n- zorbmine\n",
+	"_longterms/acct_42/_index.public.md":   "---\nsubject_id: acct:42\nvisibility: public_ok\n---\n- openmine\n",
+	"_longterms/ext_telegram_1/x.md":        "- zorblinked\n- nothing <!-- visibility=public_ok -->\n",
+	"_longterms/ext_telegram_1/x.public.md": "---\nvisibility: public_ok\n---\n- openlinked\n",
+	"_longterms/bob/_index.md":              "- zorbbob\n",
+	"_longterms/bob/_index.public.md":       "---\nvisibility: public_ok\n---\n- openbob\n",
+	"2026-02-04/s.md":                       "---\nvisibility: public_ok\n---\n- openall\n",
+	"2026-02-04/s.private.md":               "- zorbsession\n",
+	"2026-02-04/zorbpath.md":                "- zorbinside <!-- visibility=private_only -->\n",
+	"_longterms/acct_42/zorbfile.md":        "- zorbtext\n",
+	"2026-02-05/mine.md":                    "---\nsubject_id: acct:42\nsummary: zorbsummary\nvisibility: private_only\n---\n- zorbprivate\n",
+	"2026-02-05/telegram.md":                "---\nsubject_id: ext:telegram:1\nvisibility: public_ok\n---\n- openchat\n",
+	"_longterms/acct_42/preference.md":      "- **zorbkey**: zorbvalue\n",
 }
 
 // startGuarded serves guarded on these sockets: "s" without a fixed scope,

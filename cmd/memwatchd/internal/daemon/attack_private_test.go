@@ -16,13 +16,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 var (
@@ -374,127 +372,6 @@ func formatAnswer(answer string) string {
 		return answer
 	}
 	return status + "\n" + string(b)
-}
-
-// TestExcerptTime checks that edits of private lines change no time that a caller in public
-// learns, whether the file has private lines before, after or at both times.
-func TestExcerptTime(t *testing.T) {
-	const front, secret = "---\nvisibility: public_ok\n---\n", "- %s <!-- visibility=private_only -->\n"
-	lines := func(words ...string) (s string) {
-		for _, word := range words {
-			s += fmt.Sprintf(secret, word)
-		}
-		return s
-	}
-	mixed, added, removed := front+"- a tea\n", front+"- b tea\n", front+"- c tea\n"
-	before := map[string]string{"notes/a.md": mixed + lines("one"), "notes/b.md": added, "notes/c.md": removed + lines("one"),
-		"notes/d.md": front + "- d tea\n", "MEMORY.md": "- e tea <!-- visibility=public_ok -->\n- mine\n",
-		"notes/f.md": front + "- f tea", "notes/g.md": front + "- g tea\n\n\n"}
-	when := time.Now().Add(-time.Hour)
-	start := func() *target {
-		root := filepath.Join(t.TempDir(), "m")
-		writeTree(t, root, before, when)
-		return startTarget(t, root, nil)
-	}
-	g, edited := start(), start()
-	edit := func(files map[string]string) {
-		writeTree(t, edited.root, files, time.Now())
-		edited.mustSend(t, edited.dial("s"), "search", object{"subject": rootOwner, "context": "private", "query": "tea"})
-	}
-	compare := func(when string) {
-		t.Helper()
-		now := time.Now().Truncate(time.Minute)
-		for _, p := range []probe{
-			{"recent", object{"hours": 48, "as_of": now}}, {"recent", object{"hours": 1, "as_of": now}},
-			{"files", object{}}, {"export", object{"entries": true}},
-			{"search", object{"query": "tea", "explain": true, "as_of": now}},
-			{"search", object{"query": "tea", "since": now.Add(-30 * time.Minute), "as_of": now}},
-			{"search", object{"query": "tea", "until": now.Add(-30 * time.Minute), "as_of": now}},
-			{"context", object{"format": "relevant", "query": "tea"}}, {"context", object{"format": "boot"}},
-		} {
-			p.request["subject"], p.request["context"] = rootOwner, "public"
-			answer := func(g *target) string {
-				return tookField.ReplaceAllString(g.mustSend(t, g.dial("s"), p.operation, p.request), "")
-			}
-			if want, got := answer(g), answer(edited); got != want {
-				t.Errorf("%s: %s %v (-without the edits +with them)\n%s", when, p.operation, p.request, cmp.Diff(want, got))
-			}
-		}
-	}
-	compare("before")
-	edit(map[string]string{"notes/a.md": mixed + lines("one", "two"), "notes/b.md": added + lines("one"), "notes/c.md": removed,
-		"MEMORY.md": before["MEMORY.md"] + "- mine too\n", "notes/f.md": front + "- f tea\n" + lines("one"),
-		"notes/g.md": front + "- g tea\n" + lines("one")})
-	compare("after")
-	testkit.Must(t, edited.stop())
-	edited.startDaemon(nil)
-	edited.waitComplete()
-	compare("after a restart")
-}
-
-// TestExcerpts checks the same as TestNonInterference for single files, as they
-// are parsed: fast, and so for very many files.
-func TestExcerpts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute, and several with the race detector")
-	}
-	t.Parallel()
-	n := max(5*uint64(*memoryCount), 100)
-	c := config.Default()
-	publicDays(c, "")
-	c.Memory.Timezone = testkit.Zone.String()
-	testkit.Must(t, c.Finish())
-	layout := c.Layout()
-	layout.Users = func(dir string) bool { return dir == "alice" || dir == "bob" }
-	var dirs memory.Directories
-	excerpts := 0
-	for seed := range n {
-		w := newRandomMemory(seed)
-		all := w.visibleFiles(nil)
-		for _, who := range []string{"", rootOwner, "acct:42", "bob", "alice"} {
-			a := reader{subjects: []string{who}}
-			v, err := dirs.View(memory.Scope{Subject: who})
-			testkit.Must(t, err)
-			some := w.visibleFiles(&a)
-			for _, f := range w.files {
-				if public, _ := a.canRead(f); !public {
-					continue
-				}
-				meta := memory.Meta{ModTime: w.today}
-				got := layout.Parse(f.path, []byte(all[f.path]), meta).For(v)
-				var want *memory.Document
-				if text, ok := some[f.path]; ok {
-					want = layout.Parse(f.path, []byte(text), meta).For(v)
-				}
-				if diff := cmp.Diff(knownProperties(want), knownProperties(got), cmpopts.IgnoreUnexported(memory.Heading{}, memory.Entry{}, memory.Task{}, memory.Link{})); diff != "" {
-					t.Fatalf("wood %d: %q sees %s otherwise (-as if the rest did not exist +as it is):\n%s\n%s\n--- as seen:\n%s", seed, who, f.path, diff, all[f.path], some[f.path])
-				}
-				if got != nil && len(got.Source) < len(all[f.path]) {
-					excerpts++
-				}
-			}
-		}
-	}
-	if excerpts < int(n) {
-		t.Errorf("only %d files were seen in part", excerpts)
-	}
-}
-
-// knownProperties returns the information in a document that its reader can see.
-func knownProperties(d *memory.Document) any {
-	if d == nil {
-		return "nothing"
-	}
-	entries := slices.Clone(d.Entries)
-	for i := range entries {
-		entries[i].Tasks = slices.Clone(entries[i].Tasks)
-	}
-	return struct {
-		Source   string
-		Front    memory.Front
-		Headings []memory.Heading
-		Entries  []memory.Entry
-	}{string(d.Source), d.Front, d.Headings, entries}
 }
 
 // TestNonInterferenceOfRoots checks that every byte of every answer to a caller to

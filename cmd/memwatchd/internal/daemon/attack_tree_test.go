@@ -32,8 +32,9 @@ type testFile struct {
 	public       bool     // its own attributes are public
 	front        []string // lines of its frontmatter
 	routing      []string // those that set owner and visibility: without them other text would change owners
-	bare         bool     // routing only makes the file private: without routing, the public text is as public
 	broken       bool     // all of it is private, despite its attributes
+	mixed        bool     // it can contain marks for other readers than its own
+	closed       bool     // all of it is private
 	marker       bool     // its existence makes its directory a user's
 	chunks       []chunk
 	crlf         bool
@@ -195,7 +196,6 @@ func (w *randomMemory) fillFile(f *testFile) {
 	if w.chance(20) {
 		line := "visibility: " + w.pickOne("private_only", "public_ok", "nonsense")
 		f.public = line == "visibility: public_ok"
-		f.bare = !f.public && len(f.routing) == 0 && w.chance(50)
 		f.routing = append(f.routing, line)
 	}
 	if len(f.routing) > 0 || w.chance(60) {
@@ -220,7 +220,9 @@ func (w *randomMemory) fillFile(f *testFile) {
 		f.front, f.public = []string{"summary: [" + w.randomWords(1, true)}, false
 		f.broken = true
 	}
+	f.mixed = w.chance(30)
 	w.composeBlocks(f)
+	f.closed = !f.public || slices.ContainsFunc(f.chunks, func(p chunk) bool { return p.private })
 	f.unterminated = len(f.chunks) > 0 && w.chance(10)
 }
 
@@ -240,7 +242,7 @@ func (w *randomMemory) composeBlocks(f *testFile) {
 	}
 	for range w.r.IntN(most) {
 		switch n := w.r.IntN(100); {
-		case n < 6:
+		case n < 6 && f.mixed:
 			tag := "<private>"
 			if within {
 				tag = "</private>"
@@ -277,7 +279,7 @@ func (w *randomMemory) composeBlocks(f *testFile) {
 		f.chunks = append(f.chunks, chunk{text: "</private>", private: true})
 		within = false
 	}
-	if w.chance(8) { // an unclosed tag or a duplicate id makes the rest private
+	if f.mixed && w.chance(8) { // an unclosed tag or a duplicate id
 		f.chunks = append(f.chunks, chunk{text: w.pickOne("<private>", "- "+w.randomWords(2, true)+" <!-- id=a id=b -->"), private: true, entry: true})
 		rest = true
 		for range w.r.IntN(3) {
@@ -288,7 +290,10 @@ func (w *randomMemory) composeBlocks(f *testFile) {
 
 // addEntry writes one entry, with all attributes that entries can have.
 func (w *randomMemory) addEntry(f *testFile, add func(chunk)) {
-	p := chunk{entry: true, private: w.chance(45)}
+	p := chunk{entry: true, private: !f.public}
+	if f.mixed {
+		p.private = w.chance(45)
+	}
 	var attrs []string
 	maybe := func(percent int, attr string) {
 		if w.chance(percent) {
@@ -312,7 +317,7 @@ func (w *randomMemory) addEntry(f *testFile, add func(chunk)) {
 		default:
 			attrs = append(attrs, "visibility=private_only")
 		}
-	case !p.private && (!f.public || w.chance(10)):
+	case f.mixed && !p.private && (!f.public || w.chance(10)):
 		attrs = append(attrs, "visibility=public_ok")
 	}
 	inline, below := "", ""
@@ -462,52 +467,24 @@ func (w *randomMemory) visibleFiles(a *reader) map[string]string {
 	return out
 }
 
-// renderVisible returns a file without the hidden text. It reports false if nothing is
-// left.
+// renderVisible returns a file, or false if the reader may not see it.
 func (f *testFile) renderVisible(public, private bool) (string, bool) {
-	if !public {
+	if !public || f.closed && !private {
 		return "", f.marker
 	}
 	var b strings.Builder
-	own := f.public || private
-	switch {
-	case own && f.front != nil:
+	if f.front != nil {
 		b.WriteString("---\n" + strings.Join(f.front, "\n") + "\n---\n")
-	case !own && len(f.routing) > 0 && !f.bare:
-		b.WriteString("---\n" + strings.Join(f.routing, "\n") + "\n---\n")
 	}
-	something := own && f.front != nil
-	kept := make([]bool, len(f.chunks))
 	for i := range f.chunks {
 		p := &f.chunks[i]
-		kept[i] = private || !p.private
-		if p.level == 0 {
-			continue
-		}
-		below := false
-		for j := i + 1; j < len(f.chunks) && (!f.chunks[j].isHeading() || f.chunks[j].headingLevel() > p.level); j++ {
-			below = below || f.chunks[j].entry && (private || !f.chunks[j].private)
-		}
-		kept[i] = below
-	}
-	gap := false
-	for i := range f.chunks {
-		p := &f.chunks[i]
-		gap = gap || !p.tight
-		if !kept[i] {
-			continue
-		}
-		if gap && b.Len() > 0 {
+		if !p.tight && b.Len() > 0 {
 			b.WriteByte('\n')
 		}
 		b.WriteString(p.text + "\n")
-		gap, something = false, true
-	}
-	if !something && !private {
-		return "", f.marker
 	}
 	text := b.String()
-	if f.unterminated && kept[len(kept)-1] {
+	if f.unterminated {
 		text = strings.TrimSuffix(text, "\n")
 	}
 	if f.crlf {
@@ -515,11 +492,6 @@ func (f *testFile) renderVisible(public, private bool) (string, bool) {
 	}
 	return text, true
 }
-
-// isHeading reports whether a piece is a heading, as an entry or not.
-func (p *chunk) isHeading() bool { return strings.HasPrefix(p.text, "#") }
-
-func (p *chunk) headingLevel() int { return len(p.text) - len(strings.TrimLeft(p.text, "#")) }
 
 // sortedPaths returns every path, sorted.
 func sortedPaths(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

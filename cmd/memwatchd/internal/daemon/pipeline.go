@@ -336,8 +336,7 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 		p.largeMu.Lock()
 		defer p.largeMu.Unlock()
 	}
-	return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable,
-		Public: func(text []byte) time.Time { return p.index.Written(file.Path, text) }})
+	return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable})
 }
 
 // parseChange parses the new version of a file for the author of a change, from which the

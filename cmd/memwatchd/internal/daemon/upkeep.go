@@ -147,7 +147,7 @@ func (d *daemon) hostName() (string, error) {
 // countLinks counts the links to the entries of a long-term file, from all files
 // that its subject may read.
 func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[string]int, error) {
-	subject := cmp.Or(doc.Claim, doc.Place.Dir, doc.Own.Owner)
+	subject := cmp.Or(doc.Claim, doc.Place.Dir, doc.Partition.Owner)
 	view, err := d.subjects.View(d.subjects.Scope(subject, memory.Private))
 	if err != nil {
 		return nil, nil // the subject is not a valid name

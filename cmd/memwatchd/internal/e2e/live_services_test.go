@@ -61,7 +61,8 @@ func TestLiveEmbeddings(t *testing.T) {
 	settings := fmt.Sprintf("embed: {endpoint: %q, model: tiny, key_file: %q, query_timeout: 10s}\n", service.URL, key)
 	l.configure(settings)
 	l.write("2026-02-04/a.md", "# Log\n\n- We bought a new automobile in Berlin\n- The staging server listens on port 8080\n")
-	l.write("2026-02-04/b.md", "- Lunch with Mira was really nice today\n- Nobody knows of the zebra yet <!-- visibility=private_only -->\n")
+	l.write("2026-02-04/b.md", "- Lunch with Mira was really nice today\n")
+	l.write("2026-02-04/b.private.md", "---\nvisibility: private_only\n---\n- Nobody knows of the zebra yet\n")
 	l.start()
 	if s := l.embedded(); s.Embedded != 3 || s.Model != "tiny" || s.LastError != "" {
 		t.Errorf("%+v", s)

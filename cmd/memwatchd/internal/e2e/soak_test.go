@@ -311,7 +311,11 @@ func (a *actor) turn(ctx context.Context) error {
 	path := a.files[a.IntN(len(a.files))]
 	text, word := a.entry()
 	seen := a.IntN(2)
-	a.write(path, a.text("visibility: "+[]string{"private_only", "public_ok"}[seen])+"\n"+text)
+	source := a.text("visibility: "+[]string{"private_only", "public_ok"}[seen]) + "\n" + text
+	if strings.Contains(source, "visibility=private_only") {
+		seen = 0 // a private mark makes all of a public file private
+	}
+	a.write(path, source)
 	return errors.Join(a.find(ctx, public, path, word, seen), a.find(ctx, owner, path, word, 1))
 }
 
