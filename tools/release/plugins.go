@@ -88,8 +88,9 @@ func (m *maker) plugins(d *description) (file, error) {
 	return file{name: fmt.Sprintf("%s-%s-plugins.tar.gz", program, d.Version), data: packed}, err
 }
 
-// hookRE matches the command of a hook in settings.
-var hookRE = regexp.MustCompile(`"command": "(` + program + ` hook ([a-z-]+)[^"]*)"`)
+// hookRE matches a command of a hook in settings, from the name of the list before it: the event,
+// or "hooks" for further commands of an event.
+var hookRE = regexp.MustCompile(`("(\w+)": \[[^\]]*?)"command": "(` + program + ` hook [^"]*)"`)
 
 // pluginHooks returns the hooks that the program installs for an agent, with commands that
 // look for the program first.
@@ -108,12 +109,13 @@ func (m *maker) pluginHooks(d *description, p plugin) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(home, p.settings))
 	notice := fmt.Sprintf(p.notice, "memwatchd is not installed, so this session has no memory. Tell the user to install it: see "+d.Homepage)
 	return hookRE.ReplaceAllFunc(data, func(line []byte) []byte {
-		command := hookRE.FindSubmatch(line)
-		found := fmt.Sprintf("! command -v %s >/dev/null || %s", program, command[1])
-		if bytes.Equal(command[2], []byte("session-start")) {
-			found = fmt.Sprintf("if command -v %s >/dev/null; then %s; else echo '%s'; fi", program, command[1], notice)
+		parts := hookRE.FindSubmatch(line)
+		event, command := parts[2], parts[3]
+		found := fmt.Sprintf("! command -v %s >/dev/null || %s", program, command)
+		if bytes.EqualFold(event, []byte("SessionStart")) { // a subagent cannot tell the user
+			found = fmt.Sprintf("if command -v %s >/dev/null; then %s; else echo '%s'; fi", program, command, notice)
 		}
 		quoted, _ := quoteJSON(found) // a string
-		return []byte(`"command": ` + strings.TrimSpace(quoted))
+		return append(parts[1], []byte(`"command": `+strings.TrimSpace(quoted))...)
 	}), err
 }
