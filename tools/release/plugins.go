@@ -31,7 +31,7 @@ const claudeNotice = `{"hookSpecificOutput": {"hookEventName": "SessionStart", "
 
 // plugins lists the plugins. The sources are those of the table of agents, and for
 // Copilot CLI cli-plugin-reference in github/docs (2026-11), for Cursor
-// cursor.com/docs/reference/plugins (2026-08), for Qwen Code its version 0.15.10.
+// cursor.com/docs/reference/plugins (2026-08), for Qwen Code its version 0.24.4.
 var plugins = []plugin{
 	{"agent-plugin", "", "", "", map[string]string{ // Agent Plugins 1.0.0
 		"plugin.json": "plugin.portable.json", "mcp.json": "mcp.portable.json", skillPath: skill,
@@ -39,6 +39,7 @@ var plugins = []plugin{
 	}},
 	{"claude-code", ".claude/settings.json", "hooks/hooks.json", claudeNotice, map[string]string{
 		".claude-plugin/plugin.json": "plugin.json", ".mcp.json": "mcp.json", skillPath: skill,
+		"README.md": "plugin.README.md", ".claude-plugin/icon.png": "icon.png",
 		"../.claude-plugin/marketplace.json": "marketplace.json",
 	}},
 	{"codex", ".codex/hooks.json", "hooks/hooks.json", claudeNotice, map[string]string{

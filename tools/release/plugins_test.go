@@ -18,7 +18,8 @@ import (
 var pluginsOut = flag.String("plugins", "", "directory to write the archive of TestPlugins to")
 
 // TestPlugins runs the hooks of each plugin without the program: one at the start of a session
-// prints a notice for it, and no other prints anything. Each JSON file is valid.
+// prints a notice for it, and no other prints anything. Each JSON file is valid, and the plugin for
+// Claude Code has the files that its directory of plugins requires.
 func TestPlugins(t *testing.T) {
 	m := &maker{source: "../..", built: t.TempDir(), version: "v1.2.0", when: time.Unix(1, 0)}
 	d, err := m.describe()
@@ -41,6 +42,12 @@ func TestPlugins(t *testing.T) {
 		if strings.HasSuffix(name, ".json") && !json.Valid(data) {
 			t.Errorf("%s is not valid JSON", name)
 		}
+	}
+	if n := len(strings.Fields(string(files["plugins/claude-code/README.md"]))); n < 40 {
+		t.Errorf("README.md has %d words", n)
+	}
+	if !bytes.HasPrefix(files["plugins/claude-code/.claude-plugin/icon.png"], []byte("\x89PNG\r\n\x1a\n")) {
+		t.Error("no icon")
 	}
 	for _, p := range plugins {
 		if p.hooks == "" {
