@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,7 +81,8 @@ var All = []Agent{
 	{
 		// github/docs, copilot/reference: hooks-reference, cli-config-dir-reference, and
 		// add-mcp-servers (2026-11). Event names of this form select fields as of Claude Code. In
-		// version 1.0.102, Stop has a transcript and SessionEnd has none.
+		// version 1.0.102, Stop has a transcript and SessionEnd has none. Copilot runs Stop up to
+		// 120 ms before it writes the messages and the record of this event.
 		Name: "copilot", Title: "Copilot CLI", program: "copilot", dirs: []string{"$COPILOT_HOME|.copilot"},
 		parts: map[Component]part{
 			MCP: {
@@ -92,7 +94,8 @@ var All = []Agent{
 				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
 			},
 		},
-		hooks:  hookFormat{events: copilotEvents, member: "additionalContext"},
+		hooks: hookFormat{events: copilotEvents, member: "additionalContext",
+			ended: `"hookType":"agentStop","input"`},
 		plugin: plugin{"$COPILOT_HOME|.copilot/settings.json", "copilot plugin uninstall memwatchd@memwatchd"},
 	},
 	{
@@ -234,6 +237,7 @@ type hookFormat struct {
 	plain     bool              // the output is text
 	member    string            // of the output in JSON, which contains the text; empty: as of Claude Code
 	maxTokens int               // of the text; 0: no documented limit
+	ended     string            // text in the last line of a transcript that is complete for session-end
 }
 
 // HookEvents returns the agent's names of the events of a hook command of memwatchd, such as
@@ -248,6 +252,13 @@ func HookNames() (names []string) {
 		}
 	}
 	return names
+}
+
+// HasEnd reports whether the end of a transcript contains the messages before session-end.
+func (a Agent) HasEnd(transcript []byte) bool {
+	transcript = bytes.TrimSuffix(transcript, []byte("\n"))
+	last := transcript[bytes.LastIndexByte(transcript, '\n')+1:]
+	return bytes.Contains(last, []byte(a.hooks.ended))
 }
 
 // maxHookOutput bounds the output of a hook, in UTF-16 code units. Agents

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/transcript"
@@ -19,6 +20,7 @@ const (
 	maxTodos      = 50        // to-dos saved by one hook
 	maxSubject    = 160       // characters of the first prompt in the summary of a session
 	maxHead       = 256 << 10 // bytes of a transcript that contain the first prompt
+	lateLimits    = 5         // time in which an agent writes the end of a transcript, in TimeLimits
 )
 
 // saveConversation saves the essence of a conversation before it is compacted
@@ -28,7 +30,7 @@ func saveConversation(ctx context.Context, h *hook) error {
 	if !h.config.Hooks.Capture {
 		return errors.New("hooks.capture is false")
 	}
-	head, tail, err := readTranscript(h.input.Transcript, maxHead, maxTranscript)
+	head, tail, err := awaitTranscript(h.agent, h.input.Transcript)
 	if err != nil {
 		return err
 	}
@@ -37,6 +39,18 @@ func saveConversation(ctx context.Context, h *hook) error {
 		return errors.New("no statements to save")
 	}
 	return h.save(ctx, requests)
+}
+
+// awaitTranscript reads the beginning and the end of a transcript, which some agents write
+// shortly after they start the hook. It waits at most lateLimits; a later hook of the session
+// reads what was missing.
+func awaitTranscript(a agents.Agent, path string) (head, tail []byte, err error) {
+	for deadline := time.Now().Add(lateLimits * TimeLimit); ; time.Sleep(TimeLimit / 10) {
+		head, tail, err = readTranscript(path, maxHead, maxTranscript)
+		if a.HasEnd(tail) || time.Now().After(deadline) {
+			return head, tail, err
+		}
+	}
 }
 
 // essence returns the important sentences of a conversation and the draft of its

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -235,5 +236,57 @@ func TestOutputOfAgents(t *testing.T) {
 		if n > limit || n < limit/2 || !strings.HasPrefix(got, "[Memory:Relevant]\n") {
 			t.Errorf("%s: %d characters, at most %d", name, n, limit)
 		}
+	}
+}
+
+// TestLateTranscript checks that the session-end of Copilot CLI waits for messages that the agent
+// writes after it has started the hook, in the first turn and in later ones, but not for ever, and
+// that no other agent waits.
+func TestLateTranscript(t *testing.T) {
+	const (
+		started = `{"type":"session.start"}` + "\n"
+		earlier = `{"type":"user.message","data":{"content":"earlier"}}` + "\n" +
+			`{"type":"hook.start","data":{"hookInvocationId":"1","hookType":"agentStop","input":{}}}` + "\n" +
+			`{"type":"hook.end","data":{"hookInvocationId":"1","hookType":"agentStop","success":true}}` + "\n"
+		message = `{"type":"user.message","data":{"content":"late"}}` + "\n"
+		ended   = `{"type":"hook.start","data":{"hookInvocationId":"2","hookType":"agentStop","input":{}}}` + "\n"
+	)
+	for _, test := range []struct {
+		name, agent, before string
+		after               []string // written one by one, each 100 ms after the one before
+		want                string
+		waits               time.Duration
+	}{
+		{"empty", "copilot", "", []string{started, message, ended}, started + message + ended, 300 * time.Millisecond},
+		{"started", "copilot", started, []string{message + ended}, started + message + ended, 100 * time.Millisecond},
+		{"later turn", "copilot", earlier, []string{message, ended}, earlier + message + ended, 200 * time.Millisecond},
+		{"complete", "copilot", message + ended, nil, message + ended, 0},
+		{"never", "copilot", message, nil, message, lateLimits*TimeLimit + TimeLimit/10},
+		{"claude-code", "claude-code", message, []string{ended}, message, 0},
+		{"missing", "qwen", "-", nil, "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "events.jsonl")
+			if test.before != "-" {
+				testkit.Must(t, os.WriteFile(file, []byte(test.before), 0o600))
+			}
+			synctest.Test(t, func(t *testing.T) {
+				text := test.before
+				for i, more := range test.after {
+					text += more
+					whole := text
+					time.AfterFunc(time.Duration(i+1)*100*time.Millisecond, func() {
+						testkit.Must(t, os.WriteFile(file, []byte(whole), 0o600))
+					})
+				}
+				agent, _ := agents.Named(test.agent)
+				begin := time.Now()
+				_, tail, err := awaitTranscript(agent, file)
+				if waited := time.Since(begin); string(tail) != test.want || waited < test.waits ||
+					waited > test.waits+TimeLimit/10 || (err != nil) != (test.before == "-") {
+					t.Errorf("after %v: %q, %v", waited, tail, err)
+				}
+			})
+		})
 	}
 }
