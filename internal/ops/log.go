@@ -127,15 +127,17 @@ var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs t
 // logs of earlier days contain all blocks.
 func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *memory.Document, err error) {
 	day := l.at.Format(time.DateOnly)
+	before := day
 	var earlier []*memory.Document
-	if l.earlier {
-		earlier = m.earlierFiles(c, day)
-	}
 	targets := m.logTargets(c, day, l.visibility)
 	if m.isReviewed(c) && !l.tasks {
 		l.review()
-		earlier = append(earlier, m.offeredFiles()...)
+		earlier = m.offeredFiles()
 		targets = []writeTarget{{path: m.Layout.ReviewPath(day), initial: memory.NewDaily(day)}}
+		before = l.at.AddDate(0, 0, 1).Format(time.DateOnly) // the log of the day is another file
+	}
+	if l.earlier {
+		earlier = append(earlier, m.earlierFiles(c, before)...)
 	}
 	err = eachTarget(targets, func(t writeTarget) (err error) {
 		fresh := false
