@@ -74,7 +74,7 @@ var all = []agent{
 		run: []string{"opencode", "run", "--auto", "$PROMPT"},
 	},
 	{
-		name: "cline", title: "Cline", pkg: "cline",
+		name: "cline", title: "Cline CLI", pkg: "cline",
 		login: []string{"cline", "auth", "-p", "openai", "-k", "x", "-m", "fake", "-b", "$URL/v1"},
 		run:   []string{"cline", "-P", "openai", "-m", "fake", "-t", "80", "$PROMPT"},
 	},
