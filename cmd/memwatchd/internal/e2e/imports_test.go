@@ -92,8 +92,6 @@ var openers = map[string]string{
 	"ipc/listener.go":         "sockets",
 	"internal/ops/erase.go":   "the file of pending erasures, in a directory of the state",
 	"internal/ops/context.go": "the directory of an agent, for its project",
-
-	"internal/state/statetest/": "files of the state, for tests only",
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the

@@ -94,7 +94,7 @@ func TestOlderDaemon(t *testing.T) {
 	}
 	const start, prompt = `{"session_id": %q, "source": "startup"}`, `{"session_id": %q, "prompt": "where does the billing database run?"}`
 	check(fmt.Sprintf(start, "a"), "billing", false, "hook", "session-start")
-	check(fmt.Sprintf(prompt, "a"), "billing", false, "hook", "prompt")
+	check(fmt.Sprintf(prompt, "other"), "billing", false, "hook", "prompt") // the session a was shown it
 	check("", "billing", true, "search", "billing")
 	check("", ".md:", false, "note", "The lamp is green")
 	check("", "", true, "note", "--project", "x", "The lamp is red")
@@ -106,7 +106,7 @@ func TestOlderDaemon(t *testing.T) {
 
 	l.configure("hooks: {other_projects: hide}\n")
 	check(fmt.Sprintf(start, "b"), "billing", true, "hook", "session-start")
-	check(fmt.Sprintf(prompt, "b"), "billing", false, "hook", "prompt") // reported for this session
+	check(fmt.Sprintf(prompt, "b"), "", false, "hook", "prompt") // reported for this session
 	check(fmt.Sprintf(prompt, "c"), "billing", true, "hook", "prompt")
 
 	// What a hook saves waits for a daemon that knows all of its fields.
