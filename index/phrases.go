@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxPhraseFiles bounds the number of files that are read to find phrases.
-	maxPhraseFiles = 5000
+	maxPhraseFiles = 1000
 	// enoughFiles is the number of files after which no more are read if there are enough
 	// hits for the page.
 	enoughFiles = 300
