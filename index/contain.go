@@ -97,14 +97,14 @@ func (s *search) absentWords(corrected []Correction) (list []string) {
 		}
 	}
 	for _, w := range s.words.list {
-		missing := 0 // terms
-		for _, term := range w.terms {
-			if !has[term] {
-				missing++
-			}
+		pairs := slices.DeleteFunc(slices.Clone(w.terms), isEverydayPair)
+		if len(pairs) == 0 {
+			pairs = w.terms
 		}
-		// A run may be several words: it is absent if most of its pairs are.
-		if found, _ := s.hasWord(&w, has); !found && !w.isSentence() && !(w.run && 2*missing <= len(w.terms)) {
+		missing := len(slices.DeleteFunc(slices.Clone(pairs), func(term string) bool { return has[term] }))
+		// A run may be several words, some of a question (什么是): it is absent if most of its other
+		// pairs are.
+		if found, _ := s.hasWord(&w, has); !found && !w.isSentence() && !(w.run && 2*missing <= len(pairs)) {
 			list = append(list, w.text)
 		}
 	}

@@ -141,7 +141,7 @@ func (s *search) weighTerms() {
 				w = 0
 			}
 		case t.person, classOf(r[0]) >= classCJK && (len(r) == 1 || // a single character occurs in half of all words
-			strings.ContainsFunc(t.term, func(r rune) bool { return unicode.Is(unicode.Hiragana, r) }) ||
+			hasHiragana(t.term) ||
 			s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]])):
 			w = 0
 		case isRoutine(t.term):

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -226,4 +227,12 @@ func isRoutine(term string) bool {
 	first, size := utf8.DecodeRuneInString(term)
 	last, _ := utf8.DecodeLastRuneInString(term)
 	return size < len(term) && (strings.ContainsRune(routineRunes, first) || strings.ContainsRune(routineRunes, last))
+}
+
+// isEverydayPair reports whether a pair of characters hardly indicates a topic: it belongs to
+// the words of a question, or to an ending in Japanese.
+func isEverydayPair(term string) bool { return isRoutine(term) || hasHiragana(term) }
+
+func hasHiragana(term string) bool {
+	return strings.ContainsFunc(term, func(r rune) bool { return unicode.Is(unicode.Hiragana, r) })
 }
