@@ -19,7 +19,9 @@ import (
 func serveOlder(t *testing.T, known map[string]string) (socket string, accepted *[]string) {
 	socket, accepted = filepath.Join(t.TempDir(), "s"), new([]string)
 	l, err := net.Listen("unix", socket)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	reject := func(w http.ResponseWriter, failure *api.Error) {
 		w.WriteHeader(failure.Code.Status())
 		json.NewEncoder(w).Encode(api.Failure{Error: failure})
