@@ -80,7 +80,7 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it names %s as its source, but that file has another archive", ErrNotArchived,
 			b.from)
 	}
-	if doc.Partition.Visibility > b.visibility {
+	if doc.Unmarked() > b.visibility {
 		return nil, fmt.Errorf("%s is public, and the entry is not", b.from)
 	}
 	if at := b.findEntry(doc); at >= 0 {

@@ -70,8 +70,14 @@ func (p *docParser) setReaders() {
 		p.addProblem(PublicMarked, first[PublicOK],
 			"visibility=public_ok has no effect in a private file; move the text to a file of its own"+fix)
 	}
-	d.Partition, d.private = p.partitionFor(visibility), p.partitionFor(PrivateOnly)
+	d.Partition, d.unmarked = p.partitionFor(visibility), p.defaultVisibility
+	d.private = p.partitionFor(PrivateOnly)
 }
+
+// Unmarked returns the visibility that the file has without the marks in its text. A private
+// text must not be added to a file that only marks make private: it would become public with
+// the rest when they go.
+func (d *Document) Unmarked() Visibility { return d.unmarked }
 
 // InPrivate reports whether the document contains a <private> tag, or text whose readers
 // are unclear. Such a file never leaves this machine.

@@ -40,6 +40,7 @@ type Document struct {
 	marks      marks       // the text that asks for readers of its own
 	doubtful   bool        // who may read the file is unclear, so it is private
 	private    Partition   // that the file would have if it were private
+	unmarked   Visibility  // that the file would have without marks
 }
 
 // A Heading is a heading of the document. It gives the entries below it their

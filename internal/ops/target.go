@@ -72,7 +72,7 @@ func eachTarget(list []writeTarget, use func(writeTarget) error) (err error) {
 // another audience than the text, or the caller cannot read the file although it should.
 func (t *writeTarget) checkTarget(c Call, doc *memory.Document) error {
 	switch known := doc.For(c.View); {
-	case t.audience != "" && t.audience != doc.Partition.Visibility.String(), t.unseen && known != nil:
+	case t.audience != "" && (t.audience != doc.Partition.Visibility.String() || t.audience != doc.Unmarked().String()), t.unseen && known != nil:
 		return skipError{errAudience(t.path)}
 	case known == nil && !t.unseen && c.View.Private():
 		return skipError{api.Errorf(api.SubjectConflict, "%s belongs to another subject", t.path).
@@ -121,10 +121,9 @@ func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 // checkSession returns a [skipError] if a file must not take the draft. The notes
 // describe files with defects.
 func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, notes *[]string) error {
-	own := doc.Partition.Visibility
 	switch id := doc.Front.SessionID; {
 	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
-		d.isPrivate() && own == memory.PublicOK, !m.continuesIn(c, doc),
+		d.isPrivate() && doc.Unmarked() == memory.PublicOK, !m.continuesIn(c, doc),
 		d.head.ContactID != "" && doc.Front.ContactID != "" && doc.Front.ContactID != d.head.ContactID:
 		return skipError{api.Errorf(api.Conflict, "%s belongs to another session, contact or audience than "+
 			"the draft of session %q", doc.Place.Path, d.session).
@@ -144,7 +143,7 @@ func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, not
 // sessions are private, a caller in private does not continue a file that was
 // written in public: the text would become public with it.
 func (m readOps) continuesIn(c Call, doc *memory.Document) bool {
-	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Partition.Visibility == memory.PublicOK &&
+	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Unmarked() == memory.PublicOK &&
 		strings.HasPrefix(doc.Front.Source, memory.PublicSource) {
 		return false
 	}
