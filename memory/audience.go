@@ -79,6 +79,14 @@ func (p *docParser) setReaders() {
 // the rest when they go.
 func (d *Document) Unmarked() Visibility { return d.unmarked }
 
+// frontMayTell returns a function that reports whether generated values of the frontmatter may
+// depend on an entry. If only marks make the file private, the frontmatter becomes public
+// when the marked text goes, so the values do not depend on that text.
+func (d *Document) frontMayTell() func(entry int) bool {
+	of := d.readersOf(d.Unmarked())
+	return func(entry int) bool { return d.Unmarked() == PrivateOnly || of[entry] == PublicOK && !d.doubtful }
+}
+
 // InPrivate reports whether the document contains a <private> tag, or text whose readers
 // are unclear. Such a file never leaves this machine.
 func (d *Document) InPrivate() bool { return len(d.marks.tags) > 0 || d.doubtful }

@@ -206,7 +206,15 @@ func (d *Document) MemorySize() int {
 
 // Progress counts the boxes in sections of tasks and follow-ups.
 func (d *Document) Progress() (tasks, followUps Progress) {
+	return d.countTasks(func(int) bool { return true })
+}
+
+// countTasks counts the boxes of the entries for which counts returns true.
+func (d *Document) countTasks(counts func(entry int) bool) (tasks, followUps Progress) {
 	for i := range d.Entries {
+		if !counts(i) {
+			continue
+		}
 		for _, t := range d.Entries[i].Tasks {
 			switch {
 			case t.InTasks:

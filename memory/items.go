@@ -297,8 +297,9 @@ func (d *Document) HasGeneratedSummary() bool {
 
 // summarized returns the items that a generated summary lists.
 func (d *Document) summarized() (items []*Entry) {
+	tells := d.frontMayTell()
 	for i := range d.Entries {
-		if e := &d.Entries[i]; e.Block == Item {
+		if e := &d.Entries[i]; e.Block == Item && tells(i) {
 			items = append(items, e)
 		}
 	}

@@ -369,7 +369,7 @@ type passAttempt struct {
 // wrongCounters returns the existing but wrong counters of the frontmatter,
 // with their correct values. Lists cannot be corrected.
 func (d *Document) wrongCounters(lists bool) (wrong []fieldChange) {
-	tasks, followUps := d.Progress()
+	tasks, followUps := d.countTasks(d.frontMayTell())
 	for _, c := range []fieldChange{{"tasks", tasks.String()}, {"follow_ups", followUps.String()}} {
 		f, _ := d.Front.Field(c.key)
 		if was := d.Front.text(c.key); (lists || f.isScalar()) && was != "" && was != c.value {
