@@ -71,7 +71,7 @@ func (p *docParser) setReaders() {
 			"visibility=public_ok has no effect in a private file; move the text to a file of its own"+fix)
 	}
 	d.Partition, d.unmarked = p.partitionFor(visibility), p.defaultVisibility
-	d.private = p.partitionFor(PrivateOnly)
+	d.public, d.private = p.partitionFor(PublicOK), p.partitionFor(PrivateOnly)
 }
 
 // Unmarked returns the visibility that the file has without the marks in its text. A private
@@ -158,8 +158,11 @@ func (d *Document) Split(parse func(path string, source []byte) *Document) (*Spl
 			return list
 		}
 		of := d.readersOf(stay)
-		if next.Partition.Visibility != text.of || !slices.Equal(norms(next, func(int) bool { return true }),
-			norms(d, func(i int) bool { return of[i] == text.of })) {
+		switch want := map[Visibility]Partition{PublicOK: d.public, PrivateOnly: d.private}[text.of]; {
+		case next.Partition != want:
+			return nil, fmt.Errorf("%w: a part would have other readers in %s", ErrUnwritable, text.path)
+		case !slices.Equal(norms(next, func(int) bool { return true }),
+			norms(d, func(i int) bool { return of[i] == text.of })):
 			return nil, fmt.Errorf("%w: an entry would merge with another", ErrUnwritable)
 		}
 	}

@@ -39,6 +39,7 @@ type Document struct {
 	percent    bool        // it contains comments of Obsidian
 	marks      marks       // the text that asks for readers of its own
 	doubtful   bool        // who may read the file is unclear, so it is private
+	public     Partition   // that the file would have if it were public
 	private    Partition   // that the file would have if it were private
 	unmarked   Visibility  // that the file would have without marks
 }

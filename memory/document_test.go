@@ -179,6 +179,34 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestSplitReaders checks that a split gives a private text to no other readers than those of
+// its file.
+func TestSplitReaders(t *testing.T) {
+	l := testLayout()
+	parse := func(path string, source []byte) *Document { return l.Parse(path, source, testMeta) }
+	const session = "_longterms/acct_42/_archive/2026-02-04/cli.md"
+	for _, tt := range []struct{ path, source string }{
+		// The file beside has no session_id, so it would belong to the directory.
+		{session, "---\nsession_id: cli\nvisibility: public_ok\n---\n- a\n- SECRET <!-- visibility=private_only -->\n"},
+		{session, "---\nsession_id: cli\nvisibility: public_ok\n---\n- a\n\n<private>\nSECRET\n</private>\n"},
+		// Only the last comment of an entry that has attributes can publish it.
+		{"MEMORY.md", "- a <!-- visibility=public_ok -->\n- SECRET <!-- id=a -->\n\n<!-- visibility=public_ok -->\n"},
+		{"MEMORY.md", "- a <!-- visibility=public_ok -->\n\nSECRET <!-- visibility=public_ok -->\nb <!-- id=a -->\n"},
+		{"MEMORY.md", "- a <!-- visibility=public_ok -->\n- SECRET <!-- visibility=public_ok -->\n  b <!-- id=a -->\n"},
+	} {
+		d := parse(tt.path, []byte(tt.source))
+		s, err := d.Split(parse)
+		if err != nil {
+			continue
+		}
+		for path, source := range map[string][]byte{tt.path: s.Stay, s.Path: slices.Concat(s.New, s.Move)} {
+			if next := parse(path, source); bytes.Contains(source, []byte("SECRET")) && next.Partition != d.Partition {
+				t.Errorf("%s: the text of %v is in %s, of %v:\n%s", tt.path, d.Partition, path, next.Partition, tt.source)
+			}
+		}
+	}
+}
+
 // texts returns the texts of the entries of a document, except empty headings.
 func texts(d *Document) string {
 	var b strings.Builder

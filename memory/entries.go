@@ -118,17 +118,17 @@ func (p *docParser) ownAttributes(e *Entry, b *block) (attrs []attr) {
 				p.doubtful = true
 			case commentAttributes:
 				rest := lf.buf[c.to:]
-				own := lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)])
-				if own {
+				if lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)]) {
 					attrs, e.Comment = c.attrs, c.src
 				}
-				p.d.marks.add(at, c.attrs, own)
+				p.d.marks.add(at, c.attrs, false)
 			}
 		}
 		if lf.lead && lf.item == 0 && !lf.html && e.Block != Table {
 			e.lead = lf.end()
 		}
 	}
+	p.d.marks.add(at, attrs, true)
 	if attrs != nil || len(b.leaves) == 0 {
 		return attrs
 	}

@@ -272,7 +272,7 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 	case last >= 0:
 		e := &p.d.Entries[last]
 		e.EndLine, e.Span = t.to, p.ln.span(e.Line, t.to)
-		p.d.marks.add(last, attrs, true)
+		p.d.marks.add(last, attrs, p.pending[last] == nil)
 		if p.pending[last] == nil {
 			p.pending[last], e.Comment = attrs, span
 		}
