@@ -261,11 +261,15 @@ func (m adminOps) splitFile(ctx context.Context, path, group string) (id, to str
 				if err != nil {
 					return nil, err
 				}
-				if old == nil {
+				switch {
+				case old == nil:
 					return slices.Concat(split.New, split.Move), nil
+				case bytes.HasSuffix(old.Data, split.Move): // a killed process wrote it
+					return old.Data, nil
 				}
 				text := slices.Concat(bytes.TrimRight(old.Data, "\r\n"), []byte("\n\n"), split.Move)
-				if parse(split.Path, text).Partition != parse(split.Path, slices.Concat(split.New, split.Move)).Partition {
+				next, fresh := parse(split.Path, text), parse(split.Path, slices.Concat(split.New, split.Move))
+				if next.Partition != fresh.Partition || next.Unmarked() != fresh.Unmarked() {
 					return nil, errAudience(split.Path)
 				}
 				return text, nil
