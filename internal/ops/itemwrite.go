@@ -358,7 +358,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 	}
 	answer, group := &api.ItemAnswer{Item: itemOf(m.Location, c, f.doc, f.entry)}, ""
 	for _, it := range list {
-		if it.doc.Partition.Visibility.String() == r.Visibility {
+		if it.doc.Partition.Visibility.String() == r.Visibility && it.doc.Unmarked().String() == r.Visibility {
 			continue
 		}
 		moved, id, err := m.moveItem(ctx, c, it, r.Visibility, group)
