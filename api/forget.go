@@ -9,7 +9,7 @@ import (
 
 // ForgetRequest requests, in two steps, the permanent removal of entries.
 type ForgetRequest struct {
-	Match string   `json:"match" size:"16384" arg:"1" doc:"whole words to look for, in any letter case: returns the matching entries and a token, and removes nothing"`
+	Match string   `json:"match" size:"16384" arg:"1" doc:"whole words to look for, in any letter case; removes nothing"`
 	Case  bool     `json:"case" doc:"look for the words in this letter case only"`
 	IDs   []string `json:"ids" doc:"ids of the entries to remove, from that list; at most 100"`
 	Token string   `json:"token" doc:"token of that list"`

@@ -8,7 +8,7 @@ import (
 // SessionRequest requests that a draft be merged into the file of its session.
 type SessionRequest struct {
 	Session string `json:"session" need:"true" complete:"session" doc:"id of the session"`
-	Day     string `json:"day" doc:"day on which the session began, so that the session keeps its file after midnight: YYYY-MM-DD, today, yesterday or a weekday; default: today"`
+	Day     string `json:"day" doc:"day on which the session began, whose file it keeps after midnight: YYYY-MM-DD, yesterday or a weekday; default: today"`
 	Project string `json:"project" doc:"project of the session, such as the name of a repository: adds the tag project:NAME"`
 	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, default_summary, visibility, source, channel, tags, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`

@@ -15,8 +15,7 @@ var Tools = []*Tool{
 		Name: "memory_search", Title: "Search memory", Set: CoreTools,
 		Text: "Search memory before you answer questions about earlier work, decisions, people, dates, preferences " +
 			"or todos. " +
-			"The result lists the best matches with their paths and lines. All words are optional and rare words " +
-			"count most: give several, with names and exact identifiers.",
+			"Rare words count most: give several, with names and exact identifiers.",
 		Unlisted: []string{"phrase", "typos", "typing", "offset", "mode", "recency_bias", "all", "any_tag",
 			"sections", "session", "contact", "exclude", "state", "group", "review"},
 	}, "search"),
@@ -46,7 +45,7 @@ var Tools = []*Tool{
 		Text: "Read what memory knows when a conversation starts: long-term memory, recent notes, open tasks and " +
 			"sessions. With format relevant and a message as query, read what is related to the message.",
 		Unlisted: []string{"limit", "min_cover", "max_items", "lang", "namespaces", "other_projects", "dir",
-			"days", "max_chars", "session"},
+			"days", "max_chars", "max_tokens", "session"},
 	}, "context"),
 	newTool(Tool{
 		Name: "memory_todos", Title: "List tasks", Set: CoreTools,
@@ -99,8 +98,7 @@ var Tools = []*Tool{
 	}, "session"),
 	newTool(Tool{
 		Name: "memory_edit", Title: "Edit a file", Set: CoreTools, Destructive: true,
-		Text: "Correct a text in a memory file. The old text must occur exactly once, as shown by memory_get; the " +
-			"rest of the file does not change.",
+		Text: "Correct a text in a memory file, as shown by memory_get. The rest of the file does not change.",
 	}, "edit"),
 	newTool(Tool{
 		Name: "memory_write", Title: "Write a file", Destructive: true, Idempotent: true,
