@@ -11,7 +11,7 @@ import (
 )
 
 // links contains the ids of a variant's entries that are in the file, and those
-// that its entries supersede.
+// that its entries supersede. Derived ids are not recorded: see [search.idOf].
 type links struct{ given, supersedes []link }
 
 // A link is an id of an entry, or an id that an entry supersedes.
@@ -38,7 +38,6 @@ func hashOf(s string) uint64 {
 // linksOf returns the links of a document. An entry without a subject, or written by
 // others, supersedes nothing, because such an entry must not affect those of a subject.
 func linksOf(doc *memory.Document) (l links) {
-	named := make(map[string]bool) // ids of the document that its entries supersede
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		if e.Supersedes == "" || e.Partition.Owner == "" || e.By != "" || memory.IsUntrustedSource(e.Source) {
@@ -55,10 +54,9 @@ func linksOf(doc *memory.Document) (l links) {
 			old.path = hashOf(path)
 		}
 		l.supersedes = append(l.supersedes, old)
-		named[id] = named[id] || path == doc.Place.Path
 	}
 	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Given || named[e.ID] {
+		if e := &doc.Entries[i]; e.Given {
 			l.given = append(l.given, link{id: hashOf(e.ID), entry: uint32(i)})
 		}
 	}
@@ -85,8 +83,15 @@ func (t *table) countSuccessors(v *variant, sign int) {
 	for _, old := range v.links.supersedes {
 		s := successor{entryKey{v.number, int32(old.entry)}, old.path}
 		countListed(&t.successors, t.edition, old.id, s, sign)
+		if old.path != 0 {
+			countListed(&t.successors, t.edition, ofFile(old.path), s, sign)
+		}
 	}
 }
+
+// ofFile returns the key of the successors of the entries of a file. It differs from that of
+// an entry with the path as its id.
+func ofFile(path uint64) uint64 { return ^path }
 
 // findSuccessor returns the newest readable entry that supersedes an entry. They
 // have the same subject, or the superseded entry has none. Entries that supersede
@@ -111,8 +116,8 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 		if v == nil {
 			return
 		}
-		for _, given := range v.links.given {
-			of := entryKey{v.number, int32(given.entry)}
+		for entry := range v.entries {
+			of := entryKey{v.number, int32(entry)}
 			last, ok := s.findSuccessor(of)
 			if !ok {
 				continue
@@ -131,11 +136,11 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 
 func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	v := s.table.variantAt(of.variant)
-	i := slices.IndexFunc(v.links.given, func(l link) bool { return int32(l.entry) == of.entry })
-	if i < 0 {
+	path, subject := hashOf(v.file.Path), s.view.SubjectOf(v.partition)
+	id, known := s.idOf(of, v, path)
+	if !known {
 		return next, false
 	}
-	id, path, subject := v.links.given[i].id, hashOf(v.file.Path), s.view.SubjectOf(v.partition)
 	for _, o := range s.table.successors.get(id) {
 		ov := s.table.variantAt(o.variant)
 		if o.path != 0 && o.path != path || o.entryKey == of || !s.view.Readable(ov.partition) ||
@@ -148,6 +153,23 @@ func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 		}
 	}
 	return next, ok
+}
+
+// idOf returns the hash of the id of an entry, if others may supersede it. To derive an id, it
+// reads the file, but only if something supersedes an entry of the file by its path.
+func (s *search) idOf(of entryKey, v *variant, path uint64) (id uint64, ok bool) {
+	i := slices.IndexFunc(v.links.given, func(l link) bool { return int32(l.entry) == of.entry })
+	switch {
+	case i >= 0:
+		return v.links.given[i].id, true
+	case len(s.table.successors.get(ofFile(path))) == 0:
+		return 0, false
+	}
+	_, e := s.resolveEntry(of)
+	if e == nil {
+		return 0, false
+	}
+	return hashOf(e.ID), true
 }
 
 // apart reports whether one of two partitions is that of a root to which the other does
