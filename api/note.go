@@ -25,11 +25,16 @@ type CaptureAnswer struct {
 	Queued   bool   `json:"queued,omitempty"`   // a model is processing the text; its bullets are written later
 	Note     string `json:"note,omitempty"`     // why there are no bullets
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
+	Similar []SimilarEntry `json:"similar,omitempty"`
+
+	Redaction
 }
 
 // NoteRequest requests that a note be appended to the log of a day.
 type NoteRequest struct {
-	Text       string   `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the note, with a decision, a fact or a preference; several lines stay as they are"`
+	Text       string   `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the note; several lines stay as they are"`
+	Supersedes string   `json:"supersedes" complete:"entry" doc:"entry that this one replaces: path:line, path#id or an id"`
 	Topic      string   `json:"topic" doc:"topic in a few words, used as the heading"`
 	Time       string   `json:"time" doc:"time of the note, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; default: now"`
 	Day        string   `json:"day" doc:"day: YYYY-MM-DD, today, yesterday or a weekday; default: today"`
@@ -47,9 +52,23 @@ type NoteRequest struct {
 // NoteAnswer contains the position of a note. The path is empty if the caller
 // may not read the file in this context.
 type NoteAnswer struct {
-	Path     string `json:"path,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
+	Path     string         `json:"path,omitempty"`
+	Line     int            `json:"line,omitempty"`
+	Already  bool           `json:"already,omitempty"` // the log of the day contained the text, which was not written again
+	Similar  []SimilarEntry `json:"similar,omitempty"`
+	Disabled bool           `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
+	Redaction
+}
+
+// SimilarEntry is a readable entry that shares rare words with a new one. Nothing is merged:
+// the writer decides whether the new one replaces it.
+type SimilarEntry struct {
+	Path      string `json:"path"`
+	Line      int    `json:"line"`
+	Day       string `json:"day,omitempty"` // of the entry, if known
+	Text      string `json:"text"`
+	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 }
 
 func (a *CaptureAnswer) render(t *Text) {
@@ -64,9 +83,30 @@ func (a *CaptureAnswer) render(t *Text) {
 	if a.Already > 0 {
 		t.hint("%s noted earlier", Plural(a.Already, "bullet"))
 	}
+	t.addSimilar(a.Similar)
 }
 
-func (a *NoteAnswer) render(t *Text) { t.addNoted(a.Path, a.Line) }
+func (a *NoteAnswer) render(t *Text) {
+	t.addNoted(a.Path, a.Line)
+	t.hint("%s", TextIf(a.Already, "already noted"))
+	t.addSimilar(a.Similar)
+}
+
+// addSimilar adds the entries that a new one may replace. For people they are hints, so that
+// the output stays the place of the new entry.
+func (t *Text) addSimilar(list []SimilarEntry) {
+	for _, e := range list {
+		if t.Audience == Models {
+			t.add(Line{Head: "similar:", Path: e.Path, Line: e.Line, Section: e.Day, Text: e.Text, Untrusted: e.Untrusted})
+			continue
+		}
+		t.hint("similar: %s:%d  %s%s%s", e.Path, e.Line, TextIf(e.Day != "", e.Day+"  "),
+			TextIf(e.Untrusted, UntrustedMark+" "), e.Text)
+	}
+	if len(list) > 0 && t.accepts("supersedes") {
+		t.hint("if it replaces one of these, repeat it with `supersedes`")
+	}
+}
 
 // addNoted adds the places of new notes. Without a path, the caller may not see them.
 func (t *Text) addNoted(path string, lines ...int) {

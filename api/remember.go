@@ -9,6 +9,8 @@ type RememberRequest struct {
 	Explicit bool     `json:"explicit" need:"true" doc:"true if the user explicitly asked to remember this"`
 	Source   string   `json:"source" doc:"origin of the fact, such as a message id; with a session, the session is the origin"`
 	Evidence []string `json:"evidence" complete:"path" doc:"evidence for the fact: paths, path#id or URLs"`
+
+	Supersedes string `json:"supersedes" complete:"entry" doc:"entry that this one replaces: path:line, path#id or an id"`
 	Scope
 	For[RememberAnswer]
 }
@@ -20,7 +22,10 @@ type RememberAnswer struct {
 	Section  string   `json:"section,omitempty"`
 	Replaced bool     `json:"replaced"` // an item with that title or text existed
 	Hints    []string `json:"hints"`
-	Disabled bool     `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
+	Similar []SimilarEntry `json:"similar,omitempty"`
+
+	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction
 }
@@ -28,4 +33,5 @@ type RememberAnswer struct {
 func (a *RememberAnswer) render(t *Text) {
 	t.addWritten("remembered", a.Path, a.Line, "under "+a.Section+TextIf(a.Replaced, ", replacing the previous value"))
 	t.hints(a.Hints)
+	t.addSimilar(a.Similar)
 }

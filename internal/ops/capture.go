@@ -59,10 +59,13 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 		m.renewChecked(ctx, c, l)
 	}
 	answer := &api.CaptureAnswer{Lines: []int{}}
+	fresh := ""
 	for _, b := range l.blocks {
 		answer.Lines = append(answer.Lines, b.line)
 		if b.already {
 			answer.Already++
+		} else {
+			fresh += b.given + "\n"
 		}
 		if b.line > 0 {
 			answer.Path = after.Place.Path
@@ -74,6 +77,7 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	if answer.Path == "" {
 		answer.Lines = []int{}
 	}
+	answer.Similar = m.similarEntries(ctx, c, fresh, answer.Path, answer.Lines...)
 	return answer, nil
 }
 

@@ -82,10 +82,8 @@ func (m readOps) idAt(c Call, place string) string {
 	if line == 0 || err != nil {
 		return ""
 	}
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Readable(c.View) && e.Line <= line && line <= e.EndLine {
-			return path + "#" + e.ID
-		}
+	if e := entryAtLine(c, doc, line); e != nil {
+		return path + "#" + e.ID
 	}
 	return ""
 }

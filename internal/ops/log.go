@@ -216,8 +216,11 @@ func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Docum
 	var texts []string
 	for i := range l.blocks {
 		b := &l.blocks[i]
-		b.already = b.before != "" || slices.ContainsFunc(l.blocks[:i], b.sameText) ||
-			l.find(c, doc, b) >= 0
+		at := l.find(c, doc, b)
+		b.already = b.before != "" || slices.ContainsFunc(l.blocks[:i], b.sameText) || at >= 0
+		if value := b.attributes["supersedes"]; at >= 0 && value != "" {
+			r.SetAttribute(at, "supersedes", value)
+		}
 		if !b.already {
 			texts = append(texts, b.source(usual))
 		}
@@ -406,14 +409,26 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	if err != nil {
 		return nil, err
 	}
+	block.attributes["supersedes"], err = m.supersededID(ctx, c, r.Supersedes)
+	if err != nil {
+		return nil, err
+	}
 	l := &logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}, visibility: r.Visibility}
+	if r.Time == "" { // at another time, it is another event
+		l.contains = func(e *memory.Entry, b *logBlock) bool {
+			return e.Content() == b.entry.Content() && !e.Author().Untrusted(c.View)
+		}
+	}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.NoteAnswer{Line: l.blocks[0].line}
+	answer := &api.NoteAnswer{Line: l.blocks[0].line, Already: after == nil || l.blocks[0].already}
 	if answer.Line > 0 {
 		answer.Path = after.Place.Path
+	}
+	if r.Supersedes == "" {
+		answer.Similar = m.similarEntries(ctx, c, r.Text, answer.Path, answer.Line)
 	}
 	return answer, nil
 }

@@ -18,7 +18,11 @@ import (
 
 // remember stores one item in long-term memory.
 func (m writeOps) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
-	return m.rememberItem(ctx, c, r, "", "")
+	answer, err := m.rememberItem(ctx, c, r, "", "")
+	if err == nil && r.Supersedes == "" {
+		answer.Similar = m.similarEntries(ctx, c, r.Title+"\n"+r.Text, answer.Path, answer.Line)
+	}
+	return answer, err
 }
 
 // rememberItem stores one item in long-term memory, as part of a group of
@@ -36,6 +40,10 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		now: m.Now().UTC(),
 	}
 	if err := m.checkLongTerm(item); err != nil {
+		return nil, err
+	}
+	item.superseded, err = m.supersededID(ctx, c, r.Supersedes)
+	if err != nil {
 		return nil, err
 	}
 	item.path, item.fresh, err = m.longTermFile(ctx, &c, r.Text)
@@ -89,7 +97,7 @@ type longTermEdit struct {
 	commitment bool   // the item is a task without a box
 	norm       string // of the resulting entry
 	replaced   bool
-	similar    string // first line of an earlier item with most of the words; empty for none
+	superseded string // path#id of the entry that the item replaces, or empty
 }
 
 var (
@@ -230,12 +238,12 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 		return err
 	}
 	var old *memory.Entry
-	r.replaced, r.similar = at >= 0, ""
+	r.replaced = at >= 0
 	if r.replaced {
 		old = &doc.Entries[at]
 	}
 	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")},
-		{Key: "source", Value: source}}
+		{Key: "source", Value: source}, {Key: "supersedes", Value: r.superseded}}
 	if old != nil && old.Attributes["updated"] != "" {
 		attributes = append(attributes, memory.Attribute{Key: "updated", Value: memory.Timestamp(r.now)})
 	}
@@ -245,7 +253,6 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 	}
 	switch {
 	case old == nil:
-		r.similar = r.findSimilar(doc)
 		rev.Append([]string{r.section}, item)
 	default:
 		r.section = ""
@@ -325,22 +332,6 @@ func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (int, e
 	return at, nil
 }
 
-// findSimilar returns the title, or else the first line, of the readable item that
-// is most similar to the new one, or an empty string.
-func (r *longTermEdit) findSimilar(doc *memory.Document) string {
-	var items []*memory.Entry
-	var texts []string
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Block == memory.Item && len(e.Tasks) == 0 && e.Readable(r.view) {
-			items, texts = append(items, e), append(texts, e.Norm)
-		}
-	}
-	if i := memory.NewSimilarTexts(texts).MostSimilar(r.norm); i >= 0 {
-		return items[i].TitleLine()
-	}
-	return ""
-}
-
 // hints returns advice on an item that may need a revision.
 func (r *longTermEdit) hints() (hints []string) {
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31"); words != "" && !r.commitment {
@@ -350,11 +341,6 @@ func (r *longTermEdit) hints() (hints []string) {
 	if namespace := r.statedNamespace(); namespace != "" {
 		hints = append(hints, "this belongs in the keyed items: save it with the namespace "+namespace+
 			", and forget it here")
-	}
-	if r.similar != "" {
-		hints = append(hints,
-			fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title",
-				r.similar))
 	}
 	return hints
 }
