@@ -8,20 +8,33 @@ import (
 
 // JournalRequest requests the journal of changes to files.
 type JournalRequest struct {
-	Since string `json:"since" doc:"only changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
-	Path  string `json:"path" arg:"1" complete:"path" doc:"only changes to this file, or to files below this directory"`
-	Mine  bool   `json:"mine" doc:"only changes that the calling program made in its present session, such as the commands of one terminal"`
-	By    string `json:"by" doc:"only changes that this program or session requested: cli, console, hook, mcp:claude-code or the id of a session"`
-	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
+	Since    string `json:"since" doc:"only changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
+	Path     string `json:"path" arg:"1" complete:"path" doc:"only changes to this file, or to files below this directory"`
+	Mine     bool   `json:"mine" doc:"only changes that the calling program made in its present session, such as the commands of one terminal"`
+	By       string `json:"by" doc:"only changes that this program or session requested: cli, console, hook, mcp:claude-code or the id of a session"`
+	Injected bool   `json:"injected" doc:"list the last 500 blocks of memory that hooks have given to agents since the daemon started, with their places, instead of changes"`
+
+	Limit int `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
 	Scope
 	For[JournalAnswer]
 }
 
 // JournalAnswer lists changes, newest first.
 type JournalAnswer struct {
-	Writes []WriteRecord `json:"writes"`
+	Writes   []WriteRecord   `json:"writes"`
+	Injected []InjectedBlock `json:"injected,omitempty"`
 
 	Redaction
+}
+
+// InjectedBlock is a block of memory that a hook has given to an agent.
+type InjectedBlock struct {
+	Time    time.Time `json:"time"`
+	Program string    `json:"program"` // such as hook:claude-code
+	Session string    `json:"session,omitempty"`
+	Tokens  int       `json:"tokens"`           // estimated
+	Places  []Place   `json:"places,omitempty"` // at present; entries of a prompt, or files of a start block
+	Gone    int       `json:"gone,omitempty"`   // number of places that have changed or were removed
 }
 
 // WriteRecord is one change to one file.
@@ -95,8 +108,15 @@ func (a *JournalAnswer) render(t *Text) {
 		}
 		w.render(t, state)
 	}
-	if len(a.Writes) == 0 {
-		t.hint("nothing was written")
+	for _, b := range a.Injected {
+		t.add(Line{Head: t.formatTime(b.Time), HeadStyle: Strong, Text: strings.TrimSpace(b.Program + " " + b.Session),
+			Notes: []string{Plural(b.Tokens, "token"), TextIf(b.Gone > 0, Plural(b.Gone, "place")+" gone")}})
+		for _, p := range b.Places {
+			t.add(Line{Depth: 1, Path: p.Path, Line: p.Line})
+		}
+	}
+	if len(a.Writes)+len(a.Injected) == 0 {
+		t.hint("nothing was %s", cmp.Or(TextIf(t.given("injected") == "true", "given to agents"), "written"))
 	}
 }
 

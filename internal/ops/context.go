@@ -81,8 +81,10 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	}
 	switch r.Format {
 	case "auto":
-		block := style.Start(m.startFiles(c, r))
+		files := m.startFiles(c, r)
+		block := style.Start(files)
 		m.shown.restart(c, r.Session, block.Text)
+		m.recordInjected(c, block, pathsOf(slices.Concat(files.Identity, files.LongTerm, files.Index, files.Logs, files.Recent)))
 		return block, nil
 	case "boot":
 		return style.Boot(m.bootFiles(c)), nil
@@ -185,6 +187,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		}
 	}
 	m.shown.record(c, r, texts)
+	m.recordInjected(c, block, ids)
 	if *r.Count {
 		m.recordUse(ids...)
 	}

@@ -13,13 +13,16 @@ import (
 )
 
 // journal returns the recorded changes to the owner.
-func (m adminOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
-	if m.Undoer == nil {
-		return nil, errNoJournal
-	}
+func (m adminOps) journal(ctx context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	since, selected, err := m.selectWrites(c, r.Since, r.Mine, r.By)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case r.Injected:
+		return &api.JournalAnswer{Writes: []api.WriteRecord{},
+			Injected: m.listInjected(ctx, c, since, selected, r.Limit)}, nil
+	case m.Undoer == nil:
+		return nil, errNoJournal
 	}
 	path := strings.TrimSuffix(r.Path, "/")
 	answer, differ := &api.JournalAnswer{Writes: []api.WriteRecord{}}, differ{}

@@ -70,6 +70,8 @@ type Reading struct {
 
 	queries Window
 	shown   shownLines
+
+	injected injectedBlocks
 }
 
 // A Writing is the part of a memory for operations that change text.
