@@ -203,10 +203,10 @@ func (t *Text) addDiff(before, after string, hunks []DiffHunk) {
 	}
 }
 
-// addPlaces adds the other places of an entry. For people it adds only the first ones.
+// addPlaces adds the other places of an entry. Programs get all of them, others the first ones.
 func (t *Text) addPlaces(places []Place, line Line) {
 	shown := places
-	if t.Audience == People {
+	if t.Audience != Programs {
 		shown = firstOf(places)
 	}
 	for _, p := range shown {

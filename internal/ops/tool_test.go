@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
@@ -63,6 +65,42 @@ func TestToolNeeds(t *testing.T) {
 		if a := use(""); a.Failed && !strings.HasPrefix(a.Text, string(api.Unavailable)) { // these files have no journal
 			t.Errorf("%s with all that it needs answers %q", tool.Name, a.Text)
 		}
+	}
+}
+
+// TestSearchSize checks the size of a page of ten hits on generated memories: paragraphs longer than
+// what a hit shows, one line per entry, several hits in a file and headings. Copies and Chinese, of
+// which each character counts as a token, need more.
+func TestSearchSize(t *testing.T) {
+	filler := strings.Repeat("The quick review of this deployment took longer than the team had planned for it. ", 12)
+	for _, test := range []struct {
+		name, entry string
+		most        int
+	}{
+		{"paragraphs", "# Report %[1]d of the harbour\n\nThe lantern of pier %[1]d was repaired. " + filler + "\n", 900},
+		{"lines", "# Day %[1]d\n\n- The lantern of pier %[1]d was repaired.\n- Tea at %[1]d.\n", 900},
+		{"one file", "# Day\n\n- The lantern of pier %[1]d was repaired. " + filler + "\n- A lantern is red at %[1]d. " + filler +
+			"\n- Lantern %[1]d is new. " + filler + "\n", 900},
+		{"headings", "# A\n\n## The harbour and its piers in the north\n\n### What was repaired and by whom\n\n" +
+			"The lantern of pier %[1]d. " + filler + "\n", 900},
+		{"copies", "# Day\n\n" + strings.Repeat("- The lantern of pier %[1]d was repaired. "+filler+"\n", 12), 1400},
+		{"Chinese", "# 日志 %[1]d\n\n" + strings.Repeat("第 %[1]d 号码头的 lantern 已经修好，团队花了比计划更长的时间。", 20) + "\n", 1700},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := map[string]string{}
+			for i := range 60 {
+				files[fmt.Sprintf("notes/harbour/a report of the work on pier %d.md", i)] = fmt.Sprintf(test.entry, i)
+			}
+			d := newDisk(t, files)
+			a := mcp.Tools[slices.IndexFunc(mcp.Tools, func(tool *mcp.Tool) bool { return tool.Name == "memory_search" })].
+				Use(t.Context(), executeOf(d.memory), json.RawMessage(`{"query": "lantern", "limit": 10}`))
+			if n := strings.Count(strings.ToLower(a.Text), "lantern"); a.Failed || n < 10 {
+				t.Fatalf("%d hits: %s", n, a.Text)
+			}
+			if n := brief.Tokens(a.Text); n > test.most {
+				t.Errorf("%d tokens:\n%s", n, a.Text)
+			}
+		})
 	}
 }
 
