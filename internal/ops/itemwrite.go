@@ -374,7 +374,8 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 }
 
 // moveItem writes an item to the file of its directory with a visibility, in place of one of
-// the same name there, and then removes it from its file.
+// the same name there, and then removes it from its file. A private item that takes
+// precedence stays instead.
 func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility,
 	group string) (item *api.Item, id string, err error) {
 	from := f.doc.Place.Path
@@ -386,12 +387,21 @@ func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility
 	}
 	var after *memory.Document
 	var written vault.Written
+	shown := f.entry.ID
 	err = eachTarget(m.targets(c, usual, memory.PrivateOnly.String(), visibility,
 		memory.NewItems(c.View.SubjectOf(f.entry.Partition))),
 		func(t writeTarget) (err error) {
 			after, written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: "item", group: group,
 				change: func(doc *memory.Document, r *memory.Revision) error {
-					placeItem(doc, r, itemsNamed(doc, f.name.key), text)
+					held := itemsNamed(doc, f.name.key)
+					if len(held) > 0 && visibility == memory.PrivateOnly.String() {
+						e := &doc.Entries[held[0]]
+						if (&foundItem{rank: f.rank, entry: e, time: e.Time}).compare(f) < 0 {
+							shown = e.ID
+							return nil
+						}
+					}
+					placeItem(doc, r, held, text)
 					return nil
 				}})
 			return err
@@ -412,7 +422,7 @@ func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility
 			}
 			return nil
 		}})
-	return shownItem(m.Location, c, after, f.entry.ID), group, err
+	return shownItem(m.Location, c, after, shown), group, err
 }
 
 // itemByID returns the readable item with an id or path#id.
