@@ -268,9 +268,14 @@ func (m adminOps) splitFile(ctx context.Context, path, group string) (id, to str
 					return old.Data, nil
 				}
 				text := slices.Concat(bytes.TrimRight(old.Data, "\r\n"), []byte("\n\n"), split.Move)
-				next, fresh := parse(split.Path, text), parse(split.Path, slices.Concat(split.New, split.Move))
-				if next.Partition != fresh.Partition || next.Unmarked() != fresh.Unmarked() {
+				alone, after := parse(split.Path, slices.Concat(split.New, split.Move)), parse(split.Path, text)
+				last := after.Entries[max(0, len(after.Entries)-len(alone.Entries)):]
+				switch {
+				case after.Partition != alone.Partition || after.Unmarked() != alone.Unmarked():
 					return nil, errAudience(split.Path)
+				case !slices.EqualFunc(last, alone.Entries, func(a, b memory.Entry) bool { return a.Norm == b.Norm }):
+					return nil, api.Errorf(api.Conflict, "an entry would merge with the last one of %s", split.Path).
+						WithHint("end the last code block or comment of that file")
 				}
 				return text, nil
 			}})
