@@ -203,13 +203,6 @@ func TestEveryday(t *testing.T) {
 			a.file("notes/phone.md", "5550123", false)
 			a.file("notes/phone.md", "5550188", true)
 		}},
-		{"let groups read an entry", func(a *actor) {
-			a.enter("input[type=search]", "office proxy password")
-			a.wait(contains("aside .hit", "password"))
-			a.press("Make public")
-			a.press("Save")
-			a.file("notes/proxy.md", "password <!-- visibility=public_ok -->", true)
-		}},
 		{"see which notes link here", func(a *actor) {
 			a.enter("input[type=search]", "kestrel")
 			a.wait(contains("aside .links", "notes/proxy.md"))

@@ -97,18 +97,6 @@ export function edit(block, { path, line }, before, text, done) {
   shape.focus();
 }
 
-/** withVisibility returns the text of an entry with another visibility. */
-export function withVisibility(text, visibility) {
-  const comment = /<!--((?:\s+[\w-]+=[^\s"]*)+)\s+-->(?![^]*<!--)/;
-  const m = comment.exec(text);
-  if (m) {
-    const attributes = m[1].trim().split(/\s+/).filter((a) => !a.startsWith("visibility="));
-    return text.slice(0, m.index) + `<!-- ${[...attributes, `visibility=${visibility}`].join(" ")} -->` + text.slice(m.index + m[0].length);
-  }
-  const isBlock = /^(\s*(`{3}|~{3}|\||<)| {4}|\t)/.test(text.split("\n").at(-1)); // its lines have no comments
-  return `${text}${isBlock ? "\n" : " "}<!-- visibility=${visibility} -->`;
-}
-
 /** setTask sets a task to the state of its box, after its plan was shown. */
 export async function setTask(id, box, done) {
   const state = box.checked ? "done" : "open";

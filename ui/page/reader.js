@@ -2,7 +2,7 @@
 
 import { call, editorLink, readOnly } from "./api.js";
 import { network } from "./charts.js";
-import { edit, forget, setTask, withVisibility } from "./change.js";
+import { edit, forget, setTask } from "./change.js";
 import { badge, button, checkbox, columns, copy, fileLink, h, highlighted, isControl, link, notify, place, placeText, put, quiet, shown, small, to } from "./dom.js";
 import { blocks } from "./markdown.js";
 
@@ -106,10 +106,6 @@ export function reader(element) {
     const actions = {};
     if (!readOnly) {
       actions.e = ["Edit", () => edit(e, at, text, text, again)];
-      if (entry) {
-        actions.v = [isPublic ? "Make private" : "Make public",
-          () => edit(e, { ...at, line: entry.line }, whole, withVisibility(whole, isPublic ? "private_only" : "public_ok"), again)];
-      }
       if (!isHeading(block.element)) actions.f = ["Forget…", () => forget(whole, at, again)];
     }
     actions.c = ["Copy place", () => copy(placeText(at))];

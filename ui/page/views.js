@@ -1,7 +1,7 @@
 // The same search for another caller, beside one's own, and what an agent is given.
 
 import { call } from "./api.js";
-import { bar, entries, field, h, live, news, number, put, quiet, rows, select, shown, to } from "./dom.js";
+import { bar, entries, field, h, live, news, number, put, quiet, rows, select, shown } from "./dom.js";
 import { row, suggestions } from "./find.js";
 
 export function views(section) {
@@ -15,8 +15,7 @@ export function views(section) {
   const prompt = h("details", { ontoggle: () => page.run() },
     h("summary", "What an agent is given when a session of this caller starts"), sums[2], given);
   section.append(bar({ oninput: () => page.run() }, query, subject, context, suggestions("subject")),
-    quiet("Entries with a bar at the left are hidden from them. To change who sees an entry, ", to("find", {}, "find it"),
-      " and select Make public or Make private."), prompt,
+    quiet("Entries with a bar at the left are hidden from them. All text of a file has the same readers."), prompt,
     h("div.columns.even",
       h("article", { "aria-label": "You" }, h("h2", "You"), sums[0], mine),
       h("article", { "aria-label": "They" }, h("h2", "They"), sums[1], theirs)));
