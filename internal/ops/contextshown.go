@@ -60,11 +60,12 @@ func (s *shownLines) restart(c Call, id, block string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.session(c, id)
-	clear(one.lines)
+	*one = shownSession{id: one.id, lines: map[uint64]bool{}}
 	for line := range strings.Lines(block) {
 		task := line[:max(strings.LastIndex(line, " ("), 0)] // without its place
 		one.add(line + "\n" + task)
 	}
+	one.added = nil // a repeated prompt shows no line of this block again
 }
 
 // filter returns a function that reports whether all lines of a text have been shown in the

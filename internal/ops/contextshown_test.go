@@ -142,6 +142,10 @@ func TestShownOnce(t *testing.T) {
 	if ask("a", kites, true) != "" || ask("c", kites, true) == "" {
 		t.Errorf("lines of the start block are shown again: %s", ask("a", kites, true))
 	}
+	start("a")
+	if text := ask("a", kites, false); text != "" {
+		t.Errorf("after the same prompt, lines of the next start block are shown again: %s", text)
+	}
 	for i := range 2 * maxShownSessions {
 		ask(fmt.Sprint("many", i), rent, true)
 	}
