@@ -483,6 +483,7 @@ func memoize[V any](f func(string) V) func(string) V {
 	return func(s string) V {
 		result, ok := known[s]
 		if !ok {
+			s = strings.Clone(s) // the rest of its content must not stay in memory
 			result = f(s)
 			known[s] = result
 		}
