@@ -45,11 +45,11 @@ func (c *fileChange) writeFile() error {
 		}
 	} else {
 		err = c.settings.replace(c.after)
-		if err == nil {
-			err = c.settings.recordChange(c.after, c.hadParts)
-		}
 	}
 	c.Written = err == nil
+	if c.Written && c.after != nil {
+		err = c.settings.recordChange(c.after, c.hadParts)
+	}
 	return err
 }
 
