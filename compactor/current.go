@@ -25,7 +25,8 @@ type currentSummary struct {
 }
 
 // putLines returns a summary file in which each line is part of the current
-// summary of its topic: of its project, subject or contact, with the same author. A line that an interrupted run has written changes nothing.
+// summary of its topic: of its project, subject or contact, with the same author. A line
+// that an interrupted run has written changes nothing.
 func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse func([]byte) *memory.Document) ([]byte,
 	error) {
 	var list []currentSummary

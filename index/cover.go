@@ -52,7 +52,9 @@ func Covered(hits []Hit, min float64) []Hit {
 	if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Cover >= min }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min && !h.Close && !h.Shares })
+	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
+		return h.Cover < coverNext*min && !h.Close && !h.Shares
+	})
 }
 
 // A coverWeights contains the weights of the terms of the query in the coverage; nil until

@@ -72,7 +72,8 @@ func (s *search) readDates() {
 	}
 	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(text))
 	if name := overdueRE().FindString(text); name != "" {
-		s.dates.periods = append(s.dates.periods, namedPeriod{until: q.AsOf.AddDate(0, 0, -1).Format(time.DateOnly), name: name})
+		yesterday := q.AsOf.AddDate(0, 0, -1).Format(time.DateOnly)
+		s.dates.periods = append(s.dates.periods, namedPeriod{until: yesterday, name: name})
 	}
 	if s.dates.asksDue {
 		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool { return dueRE().MatchString(w.text) })

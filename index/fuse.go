@@ -125,8 +125,9 @@ func (s *search) raiseReplies(excluded []string) {
 		for _, n := range s.query.Nearest(part.Partition, len(missing), accept) {
 			for _, k := range s.entriesOf(TextRef{part.Partition, n.Key}) {
 				share, ok := shares[k]
-				if ok && s.meaning.ranks[k] == nil && float64(n.Cosine)+share > least && s.passesPhrases(k, excluded) {
-					s.addSimilar(k, &ranking{meaning: len(s.meaning.list) + 1, cosine: n.Cosine, similar: float64(n.Cosine)})
+				cosine := float64(n.Cosine)
+				if ok && s.meaning.ranks[k] == nil && cosine+share > least && s.passesPhrases(k, excluded) {
+					s.addSimilar(k, &ranking{meaning: len(s.meaning.list) + 1, cosine: n.Cosine, similar: cosine})
 				}
 			}
 		}

@@ -20,16 +20,14 @@ type file struct {
 	written  int64      // modification time at which this content was first seen, or noTime
 	name     string     // file name of the session
 	contact  string     // contact_id
-	variants []*variant // the whole file, then its excerpt if it has one
+	variants []*variant // one
 
 	// secret is set for a file whose path or ids contain a credential. Its record and the
 	// terms of its names are not on disk, so the file is applied again after a restart.
 	secret bool
 }
 
-// A variant is the content of a file in one partition, and all that a view of this
-// partition can read of the file. No view can read two variants of a file.
-// Searches find and rank a variant like a file.
+// A variant is the content of a file, which is in one partition.
 type variant struct {
 	partition memory.Partition
 	length    uint32   // tokens of all slots

@@ -142,7 +142,8 @@ func (s *search) scoreTerms() {
 			s.wanted++
 		}
 	}
-	s.norms = norms{tuning.k1, tuning.b, min(max(1, s.readable.length/float64(max(s.readable.entries, 1))), tuning.maxAverage)}
+	average := s.readable.length / float64(max(s.readable.entries, 1))
+	s.norms = norms{tuning.k1, tuning.b, min(max(1, average), tuning.maxAverage)}
 	files := s.fileNorms()
 	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
 		s.err = s.ctx.Err()

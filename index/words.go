@@ -103,7 +103,8 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	known := make(map[key]int) // indexes of the terms
 	for _, t := range tokens {
 		q := qterm{term: t.term, prefix: prefixOfWord(text, t)}
-		q.stop = q.prefix == "" && isStopWord(text, t) && (language >= 0 || stopWordOf(text, t) <= 0 || len(t.term) == 1)
+		q.stop = q.prefix == "" && isStopWord(text, t) &&
+			(language >= 0 || stopWordOf(text, t) <= 0 || len(t.term) == 1)
 		if !quoted[t.term] {
 			q.typo = typoOf(text, t)
 		}

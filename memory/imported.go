@@ -570,7 +570,8 @@ func (w *entryWriter) entryOf(above, text, below string) *Entry {
 func (p *ImportedPart) comment(e *Entry, ids map[string]bool) string {
 	attributes := maps.Clone(p.Attributes)
 	maps.DeleteFunc(attributes, func(key, value string) bool {
-		return key == "visibility" && value == PublicOK.String() || !isKey(key) || e.has(key, value) || key == "id" && (ids[value] || strings.ContainsFunc(value, isSpace))
+		return key == "visibility" && value == PublicOK.String() || !isKey(key) || e.has(key, value) ||
+			key == "id" && (ids[value] || strings.ContainsFunc(value, isSpace))
 	})
 	ids[p.Attributes["id"]] = true
 	evidence := p.Evidence

@@ -340,8 +340,8 @@ func (d *Document) Summary(v View) string {
 func (d *Document) SummaryEntry(e *Entry) *Entry {
 	field, _ := d.Front.Field("summary")
 	return &Entry{Line: field.Line, EndLine: field.Line, Block: Paragraph, Heading: -1, ID: e.ID,
-		Text: d.Front.Summary, Norm: normText(d.Front.Summary), Partition: d.Partition, Source: d.Front.Source, By: d.Front.By,
-		Tags: e.Tags, Time: e.Time}
+		Text: d.Front.Summary, Norm: normText(d.Front.Summary), Partition: d.Partition,
+		Source: d.Front.Source, By: d.Front.By, Tags: e.Tags, Time: e.Time}
 }
 
 // ShownEntry returns the n-th entry as it is searched and shown. In place of the title of a

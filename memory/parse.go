@@ -254,9 +254,9 @@ func emptySection(tops []topBlock) bool {
 	return true
 }
 
-// readComment reads comments between entries. One with attributes belongs to the
-// entry above it; the others become hidden lines. It
-// returns the index of the entry to which a further comment would belong.
+// readComment reads comments between entries. One with attributes belongs to the entry
+// above it; the others become hidden lines. It returns the index of the entry to which a
+// further comment would belong.
 func (p *docParser) readComment(t *topBlock, last int) int {
 	f := p.read(t)
 	state, attrs, span := commentPlain, []attr(nil), Span{}

@@ -716,8 +716,9 @@ func flagLen(text string) int {
 // isIgnorable reports whether programs that do not know a character show nothing in its place
 // (the property Default_Ignorable_Code_Point), or a blank in its place.
 func isIgnorable(r rune) bool {
-	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	return r == brailleBlank ||
+		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+			!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // Invisible reports whether r is invisible at every place, see [Characters].

@@ -194,7 +194,8 @@ func (w *passAttempt) checkFront(next *Document) error {
 	switch {
 	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
 		return newMismatch(0, "the frontmatter would have wrong values")
-	case next.Partition != d.Partition && !(w.changesReaders() && narrowsReaders(d.Partition, next.Partition)), next.Claim != d.Claim && d.Claim != "":
+	case next.Partition != d.Partition && !(w.changesReaders() && narrowsReaders(d.Partition, next.Partition)),
+		next.Claim != d.Claim && d.Claim != "":
 		return newMismatch(0, "the file would have different readers")
 	}
 	return nil

@@ -18,7 +18,9 @@ func (d *Document) Words() string {
 
 // Words returns the words of an entry as [Document.Words] does, or "" if it has none.
 func (e *Entry) Words() string {
-	words := strings.FieldsFunc(e.Norm, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })
+	words := strings.FieldsFunc(e.Norm, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
+	})
 	if len(words) == 0 {
 		return ""
 	}

@@ -290,9 +290,8 @@ func secretError(field, rule string) *api.Error {
 }
 
 // sourceAttribute returns the source attribute of an addition. The default is the agent of
-// a model, such as mcp:claude-code. Sources from outside a
-// private context are marked as public; there, the listener of a fixed scope
-// replaces the source that the request gives.
+// a model, such as mcp:claude-code. Sources from outside a private context are marked as
+// public; there, the listener of a fixed scope replaces the source that the request gives.
 func sourceAttribute(c Call, source string) string {
 	agent := "api"
 	if strings.HasPrefix(c.program.Name, "mcp:") {

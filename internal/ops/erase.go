@@ -361,7 +361,8 @@ type textMatcher struct {
 const minLine = 12
 
 func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
-	n := &textMatcher{match: l.match, chosen: chosen, lines: map[string]bool{}, everyEntry: true, ours: map[string]bool{}}
+	n := &textMatcher{match: l.match, chosen: chosen, everyEntry: true,
+		lines: map[string]bool{}, ours: map[string]bool{}}
 	for _, t := range chosen {
 		var block []string
 		for line := range strings.Lines(t.source) {

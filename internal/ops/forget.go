@@ -261,10 +261,9 @@ func (m adminOps) mayContain(c Call, path string, match index.Phrase) bool {
 	return err != nil || file.Unstable || match.MayBeIn(string(file.Data))
 }
 
-// occurrencesIn returns the occurrences of a text in one file, as far as the caller
-// may change them. It also searches
-// masked text, so a caller who knows a credential can have the credential
-// erased.
+// occurrencesIn returns the occurrences of a text in one file, as far as the caller may
+// change them. It also searches masked text, so a caller who knows a credential can have
+// the credential erased.
 func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Partition, doc.Front.Author())

@@ -158,8 +158,8 @@ func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 
 // importFile stores items of one subject and namespace, counts them in the
 // answer, and returns the id of the change.
-func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, visibility, group string, lines []*itemLine,
-	answer *api.ItemImportAnswer) (id string, err error) {
+func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, visibility, group string,
+	lines []*itemLine, answer *api.ItemImportAnswer) (id string, err error) {
 	c.Scope = memory.Scope{Subject: subject, Context: memory.Private}
 	if err := m.renewView(&c); err != nil {
 		return "", err

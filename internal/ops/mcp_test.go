@@ -276,10 +276,9 @@ func TestBridgeFrozen(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		var open []net.Conn  // or the collector closes them
 		c, err := l.Accept() // connection of the list request
 		for err == nil {
-			open = append(open, c)
+			defer c.Close() // and the collector does not close it before
 			b := make([]byte, 4096)
 			if n, _ := c.Read(b); bytes.Contains(b[:n], []byte("/v1/search")) {
 				cancel() // the client gives up

@@ -52,8 +52,8 @@ func (m writeOps) offeredFiles() (list []*memory.Document) {
 }
 
 // AcceptReviewed moves the texts of ticked boxes to the logs of their days. An automatic
-// change unticks a box first, once no program edits the file, so that it is accepted once and an undo
-// brings it back open. AcceptReviewed archives files that are older than reviewDays.
+// change unticks a box first, once no program edits the file, so that it is accepted once and
+// an undo brings it back open. AcceptReviewed archives files that are older than reviewDays.
 func (m *Memory) AcceptReviewed(ctx context.Context) error {
 	w := m.writeOps()
 	private := memory.Private.String()
@@ -118,7 +118,9 @@ func (m writeOps) acceptBox(ctx context.Context, c Call, doc *memory.Document, b
 	}
 	l := &logEdit{cause: "review", at: at, topic: topic, blocks: []logBlock{block},
 		visibility: memory.PrivateOnly.String(),
-		contains:   func(e *memory.Entry, b *logBlock) bool { return e.Norm == b.entry.Norm && e.Source == b.entry.Source }}
+		contains: func(e *memory.Entry, b *logBlock) bool {
+			return e.Norm == b.entry.Norm && e.Source == b.entry.Source
+		}}
 	if _, err := m.appendLog(ctx, c, l); err != nil {
 		return err
 	}

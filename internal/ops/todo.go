@@ -98,8 +98,8 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
 		all = nil
 		for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
-			return f.Tasks && (todosync.Concerns(f.Kind) || notes && (f.Kind == memory.Note || f.Kind == memory.Review && !m.isReviewed(c))) &&
-				memory.Within(f.Path, m.inbox(c))
+			return f.Tasks && memory.Within(f.Path, m.inbox(c)) && (todosync.Concerns(f.Kind) ||
+				notes && (f.Kind == memory.Note || f.Kind == memory.Review && !m.isReviewed(c)))
 		}) {
 			all = append(all, tasksOf(c, doc, "")...)
 		}
@@ -192,7 +192,8 @@ func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
 	phrase := letters.Fold(cmp.Or(memory.TaskNorm(r.Text), memory.Fold(r.Text)))
 	words := strings.Fields(phrase)
 	contains := func(t *taskCopy, part string) bool {
-		return strings.Contains(letters.Fold(t.task.Norm), part) || strings.Contains(letters.Fold(memory.Fold(t.task.Text)), part)
+		return strings.Contains(letters.Fold(t.task.Norm), part) ||
+			strings.Contains(letters.Fold(memory.Fold(t.task.Text)), part)
 	}
 	for _, rule := range []struct {
 		use  bool

@@ -34,9 +34,8 @@ type rule struct {
 	entropy float64  // minimum bits a character: placeholders have fewer
 
 	// The following fields are for rules of labels. Their regular expressions match the
-	// text between the label and its value, the text up to
-	// a value without a link, the text in front of each word, and the text in front of a
-	// word that is no label.
+	// text between the label and its value, the text up to a value without a link, the text
+	// in front of each word, and the text in front of a word that is no label.
 	link, bare, after, not string
 	// accept reports whether a value is a credential. isSample matches the sample.
 	accept func(v value, isSample func(string) bool) bool

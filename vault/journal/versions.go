@@ -63,7 +63,7 @@ func openVersions(dir string) (*versionStore, error) {
 		info, err := e.Info()
 		switch {
 		case len(name) != nameLength || err != nil:
-		case strings.HasSuffix(e.Name(), state.TempSuffix), s.has(name): // replace was interrupted; a whole version is first
+		case strings.HasSuffix(e.Name(), state.TempSuffix), s.has(name): // an interrupted replace; whole versions are first
 			os.Remove(filepath.Join(dir, e.Name()))
 		default:
 			s.register(name, storedVersion{base, info.Size()})
