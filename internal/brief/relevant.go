@@ -62,9 +62,6 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 			head = relevantHeader + "\n"
 		}
 		line := ""
-		if !places[m.SaidLater] {
-			m.SaidLater = ""
-		}
 		if b.Items < s.MaxItems && places[m.ReplacedBy] {
 			line = m.render(untrusted, func(line string) bool {
 				return Chars(head+line) <= s.MaxChars-chars && quarterTokens(head+line) <= cmp.Or(s.MaxTokens, NoLimit/4)*4-quarters

@@ -51,7 +51,7 @@ func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, st
 	case state.Notice != "":
 		return "the block is empty"
 	case r.Format == "relevant":
-		return "the block is empty: no entry matches the query"
+		return "the block is empty: no entry matches the query, or the session has been shown all that do"
 	case !c.View.Private():
 		return "the block is empty: this context shows nothing of this format"
 	case r.Format == "auto":
@@ -150,12 +150,16 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		return brief.Block{}, err
 	}
 	state.Shared = shared
-	isShown := m.shown.filter(c, r)
-	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return isShown(h.Entry.Text) })
+	hits := result.Hits
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
 	}
-	later := newestFirst(c.View, hits)
+	later := newestFirst(c.View, hits) // also than lines that were shown before
+	isShown := m.shown.filter(c, r)
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return isShown(h.Entry.Text) })
+	if r.MinCover > 0 {
+		hits = index.Covered(hits, r.MinCover)
+	}
 	order := m.orderFor(r.Project)
 	if r.OtherProjects == "hide" {
 		hits = slices.DeleteFunc(hits, func(h index.Hit) bool {

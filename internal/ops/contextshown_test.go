@@ -159,3 +159,19 @@ func TestShownOnce(t *testing.T) {
 		t.Errorf("%d lines are recorded", n)
 	}
 }
+
+// TestOlderAlone checks that an old statement names the place of the new one also if the
+// session was shown the new one before.
+func TestOlderAlone(t *testing.T) {
+	m := someMemory(t,
+		txtar.File{Name: "memory/2025-09-01.md", Data: []byte("# Day\n\n## 10:00 AM\n\n- The staging database runs on Postgres 14.\n")},
+		txtar.File{Name: "memory/2026-02-05.md", Data: []byte("# Day\n\n## 10:00 AM\n\n- We moved the staging database to Postgres 17.\n")})
+	answer, err := m.Do(t.Context(), api.Caller{AsOwner: true}, api.RequestOf(api.ContextRequest{Session: "a"}).WithDefaults())
+	checkError(t, err)
+	block := relevantBlock(t, m, api.ContextRequest{Query: "Which Postgres does the staging database run on?", MinCover: 0.4,
+		Limit: 100, MaxTokens: 1000, Session: "a"})
+	if !strings.Contains(answer.(*api.ContextAnswer).Text, "Postgres 17") || strings.Contains(block, "Postgres 17") ||
+		!strings.Contains(block, "[a newer line says as much: memory/2026-02-05.md:5]") {
+		t.Errorf("after %s\nfollows %s", answer.(*api.ContextAnswer).Text, block)
+	}
+}
