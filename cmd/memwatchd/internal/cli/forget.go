@@ -60,7 +60,7 @@ func (a *invocation) forgetEntries(yes bool) error {
 		return nil
 	case !ours && (yes || !onTerminal):
 		return fmt.Errorf("nothing was removed, because without a choice at a terminal at most %d entries are removed, and "+
-			"only what memwatchd wrote; narrow the words", api.MaxUnchosen)
+			"only what memwatchd wrote; narrow the words, or run the command without --yes at a terminal", api.MaxUnchosen)
 	case !yes && !onTerminal:
 		return fmt.Errorf("nothing was removed; to remove %s, run %s", api.Plural(len(ids), "entry"),
 			removalCommand(cmd, ids, list.Token))

@@ -148,10 +148,6 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	} else {
 		line("configuration:", path+" (exists)")
 	}
-	if found.empty && !example && template == "" {
-		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n",
-			term.EscapeLine(flagsOf(g).Command("init --example")))
-	}
 	return nil
 }
 

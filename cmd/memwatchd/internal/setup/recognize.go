@@ -17,7 +17,6 @@ import (
 // it.
 type recognized struct {
 	layouts  []string // names of the layouts
-	empty    bool     // no Markdown files and no directories
 	settings []setting
 }
 
@@ -38,7 +37,7 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 	root, err := os.OpenRoot(dir) // links that lead out of it are not followed
 	if err != nil {
 		r.set("host", host)
-		r.empty, r.layouts = true, []string{"an empty directory"}
+		r.layouts = []string{"an empty directory"}
 		return r
 	}
 	defer root.Close()
@@ -85,8 +84,7 @@ func recognizeLayout(dir string, l *memory.Layout, host string) *recognized {
 	if logs && !sessions {
 		r.settings = append(r.settings, setting{"todosync", "append_only: true"})
 	}
-	r.empty = len(t.find("[^.]*", func(string) bool { return true })) == 0
-	if r.empty {
+	if len(t.find("[^.]*", func(string) bool { return true })) == 0 {
 		r.layouts = append(r.layouts, "an empty directory")
 	} else if r.layouts == nil {
 		r.layouts = []string{"notes"}
