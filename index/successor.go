@@ -156,13 +156,16 @@ func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 }
 
 // idOf returns the hash of the id of an entry, if others may supersede it. To derive an id, it
-// reads the file, but only if something supersedes an entry of the file by its path.
+// reads the file, but only if a readable entry supersedes one of the file by its path: a hidden
+// one must not cause the delay.
 func (s *search) idOf(of entryKey, v *variant, path uint64) (id uint64, ok bool) {
 	i := slices.IndexFunc(v.links.given, func(l link) bool { return int32(l.entry) == of.entry })
 	switch {
 	case i >= 0:
 		return v.links.given[i].id, true
-	case len(s.table.successors.get(ofFile(path))) == 0:
+	case !slices.ContainsFunc(s.table.successors.get(ofFile(path)), func(o successor) bool {
+		return s.view.Readable(s.table.variantAt(o.variant).partition)
+	}):
 		return 0, false
 	}
 	_, e := s.resolveEntry(of)

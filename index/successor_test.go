@@ -59,3 +59,23 @@ func TestSuccessorsArePrivate(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenSuccessorReadsNothing checks that an entry which a view may not read does not make
+// the search read a file, which would take longer.
+func TestHiddenSuccessorReadsNothing(t *testing.T) {
+	const old = "---\nvisibility: public_ok\n---\n- database red\n"
+	id := new(memory.Layout).Parse("a.md", []byte(old), memory.Meta{}).Entries[0].ID
+	s := &mapSource{text: map[string]string{"a.md": old,
+		"b.md": "---\nvisibility: private_only\n---\n- database green <!-- supersedes=a.md#" + id + " -->\n"}}
+	x := s.complete(t)
+	for context, want := range map[memory.Context]int{memory.Public: 0, memory.Private: 1} {
+		reads := 0
+		s.hold = func(string) { reads++ }
+		refs, err := x.Successors(t.Context(), viewOf(t, memory.Scope{Subject: "owner", Context: context}), "a.md")
+		s.hold = nil
+		must(t, err)
+		if len(refs) != want || want == 0 && reads > 0 {
+			t.Errorf("%v: %d successors, want %d; %d reads", context, len(refs), want, reads)
+		}
+	}
+}
