@@ -71,8 +71,10 @@ func eachTarget(list []writeTarget, use func(writeTarget) error) (err error) {
 // checkTarget returns an error if the caller must not write the text to a file: the file has
 // another audience than the text, or the caller cannot read the file although it should.
 func (t *writeTarget) checkTarget(c Call, doc *memory.Document) error {
+	fits := t.audience == "" ||
+		t.audience == doc.Partition.Visibility.String() && t.audience == doc.Unmarked().String()
 	switch known := doc.For(c.View); {
-	case t.audience != "" && (t.audience != doc.Partition.Visibility.String() || t.audience != doc.Unmarked().String()), t.unseen && known != nil:
+	case !fits, t.unseen && known != nil:
 		return skipError{errAudience(t.path)}
 	case known == nil && !t.unseen && c.View.Private():
 		return skipError{api.Errorf(api.SubjectConflict, "%s belongs to another subject", t.path).
