@@ -384,20 +384,13 @@ func (m adminOps) placeEntries(ctx context.Context, c Call, p *recordImport) err
 	return nil
 }
 
-// missingParts returns the parts of a record that a file lacks: by their ids those that it
-// never had, else those whose sections and texts it does not have.
+// missingParts returns the parts of a record that a file lacks: by their ids, else by
+// their sections and texts.
 func (m adminOps) missingParts(p *recordImport, there *memory.Document, byID bool) (rest []memory.ImportedPart) {
 	name := func(e *memory.Entry) string { return strings.Join(e.Sections, "\x00") + "\x00" + e.Text }
 	known := map[string]bool{"": true} // ids or names
 	for i := range there.Entries {
 		known[there.Entries[i].ID], known[name(&there.Entries[i])] = byID, !byID
-	}
-	edits := handEdits{m: m.readOps, path: p.Place}
-	if byID {
-		edits.readJournal()
-	}
-	for at := range edits.written {
-		known[at[0]] = true
 	}
 	doc := m.Layout.Parse(p.Place, p.data, memory.Meta{})
 	for i, part := range p.Parts {
@@ -441,7 +434,6 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 		cause:       "import", dryRun: p.dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			p.state = memory.ImportSame
-			edits := handEdits{m: m.readOps, path: result.Path}
 			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, p.Origin)} {
 				next := s
 				next.Title = title
@@ -458,7 +450,7 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 				case e.Attributes[memory.OriginAttribute] != p.Origin:
 					p.changes[changeTitle] = 1
 					continue
-				case edits.timeOf(e).Before(p.Changed()):
+				case e.Time.Before(p.Changed()):
 					p.state = memory.ImportOlder
 					r.Replace(at, next.String())
 				case !same: // else only its evidence has moved

@@ -187,7 +187,6 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, vi
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			got = api.ItemImportAnswer{}
 			taken := takenIDs(doc)
-			edits := handEdits{m: m.readOps, path: path}
 			for _, line := range lines {
 				item := line.item
 				if slices.Contains(elsewhere, item.Key) {
@@ -202,7 +201,7 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, vi
 					case isSameItem(stored, &item):
 						got.Unchanged++
 						continue
-					case !item.Updated.IsZero() && !item.Updated.After(edits.timeOf(&doc.Entries[held[0]])):
+					case !item.Updated.IsZero() && !item.Updated.After(doc.Entries[held[0]].Time):
 						got.Older++
 						continue
 					}

@@ -11,7 +11,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // itemGet returns an item. Anonymous callers have no items, and while the
@@ -102,7 +101,6 @@ type foundItem struct {
 	rank  int // rank of its subject among the caller's; the canonical subject has 0
 	doc   *memory.Document
 	entry *memory.Entry
-	time  time.Time // of the last change
 }
 
 // findItems returns the items that the caller may read and whose keys are wanted.
@@ -129,35 +127,12 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 					continue
 				}
 				if key, value, ok := e.Item(); ok {
-					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, e.Time})
+					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e})
 				}
 			}
 		}
 	}
-	if c.View.Private() {
-		m.datesByHand(list)
-	}
 	return list
-}
-
-// datesByHand sets the times of items of the same name in several files to those of
-// their last changes, also by hand. Only a private context reads all that can change
-// these times.
-func (m readOps) datesByHand(list []*foundItem) {
-	count := map[itemName]int{}
-	for _, f := range list {
-		count[f.name]++
-	}
-	files := map[string]*handEdits{}
-	for _, f := range list {
-		if count[f.name] > 1 {
-			path := f.doc.Place.Path
-			if files[path] == nil {
-				files[path] = &handEdits{m: m, path: path}
-			}
-			f.time = files[path].timeOf(f.entry)
-		}
-	}
 }
 
 func itemPath(subject, namespace string) string {
@@ -217,7 +192,7 @@ func (f *foundItem) compare(o *foundItem) int {
 		return 0
 	}
 	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)),
-		o.time.Compare(f.time),
+		o.entry.Time.Compare(f.entry.Time),
 		cmp.Compare(f.rank, o.rank), cmp.Compare(o.entry.Line, f.entry.Line))
 }
 
@@ -237,61 +212,3 @@ func itemOf(loc *time.Location, c Call, doc *memory.Document, e *memory.Entry) *
 	item.Updated, _ = memory.ParseTime(e.Attributes["updated"], loc)
 	return item
 }
-
-// handEdits knows which entries of a file a person changed after memwatchd wrote them.
-// A person changes the text of an entry and leaves its attribute updated, which is
-// then too old.
-type handEdits struct {
-	m    readOps
-	path string
-
-	written map[[2]string]string // texts, by the attributes id and updated
-	time    time.Time            // of the last change by another program, or later
-}
-
-// timeOf returns the time of the last change of an entry in the present file.
-func (h *handEdits) timeOf(e *memory.Entry) time.Time {
-	id, updated := e.Attributes["id"], e.Attributes["updated"]
-	if id == "" || updated == "" || h.m.changes == nil {
-		return e.Time
-	}
-	h.readJournal()
-	if was, ok := h.written[[2]string{id, updated}]; ok && was != e.Text && h.time.After(e.Time) {
-		return h.time
-	}
-	return e.Time
-}
-
-// readJournal reads the changes of the file, if another program changed it. The oldest
-// text with an id and a time is the one that got this time.
-func (h *handEdits) readJournal() {
-	if h.written != nil {
-		return
-	}
-	h.written = map[[2]string]string{}
-	file, err := h.m.file(h.path)
-	if err != nil {
-		return
-	}
-	h.time = file.ModTime
-	next, external := journal.Digest(file.Data), 0
-	for _, r := range h.m.changes.List(time.Time{}, h.path, 0) {
-		switch {
-		case r.After == next && external == 0:
-			h.time = r.Time
-		case r.After != next: // another program changed this version
-			external++
-			text, _ := h.m.changes.Version(r.After) // nil if it is gone
-			for _, e := range h.m.Layout.Parse(h.path, text, memory.Meta{}).Entries {
-				h.written[[2]string{e.Attributes["id"], e.Attributes["updated"]}] = e.Text
-			}
-		}
-		next = r.Before
-		if external == maxHandEdits {
-			break
-		}
-	}
-}
-
-// maxHandEdits bounds the changes by other programs that are examined.
-const maxHandEdits = 50

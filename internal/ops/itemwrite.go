@@ -232,7 +232,7 @@ func itemsNamed(doc *memory.Document, key string) (list []int) {
 	}
 	slices.SortStableFunc(list, func(a, b int) int {
 		first, second := &doc.Entries[a], &doc.Entries[b]
-		return (&foundItem{entry: first, time: first.Time}).compare(&foundItem{entry: second, time: second.Time})
+		return (&foundItem{entry: first}).compare(&foundItem{entry: second})
 	})
 	return list
 }
@@ -396,7 +396,7 @@ func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility
 					held := itemsNamed(doc, f.name.key)
 					if len(held) > 0 && visibility == memory.PrivateOnly.String() {
 						e := &doc.Entries[held[0]]
-						if (&foundItem{rank: f.rank, entry: e, time: e.Time}).compare(f) < 0 {
+						if (&foundItem{rank: f.rank, entry: e}).compare(f) < 0 {
 							shown = e.ID
 							return nil
 						}

@@ -27,7 +27,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A Memory holds the data and settings of the operations. Its fields must not
@@ -118,10 +117,8 @@ type (
 	// readOps searches, lists and shows.
 	readOps struct {
 		*Reading
-		syncer  syncer
-		limits  fillMeter                             // nil without capacities
-		changes changeList                            // nil without a journal
-		file    func(path string) (vault.File, error) // a file with its present time; nil without a journal
+		syncer syncer
+		limits fillMeter // nil without capacities
 	}
 	// writeOps adds and changes text.
 	writeOps struct {
@@ -140,9 +137,6 @@ func (m *Memory) readOps() readOps {
 	if m.Compactor != nil {
 		r.limits = m.Compactor
 	}
-	if m.Writer != nil && m.Writer.Journal != nil {
-		r.changes, r.file = m.Writer.Journal, m.Writer.Vault.Read
-	}
 	return r
 }
 
@@ -159,12 +153,6 @@ type syncer interface {
 // A fillMeter knows how full long-term files are.
 type fillMeter interface {
 	FillOf(doc *memory.Document) compactor.Fill
-}
-
-// A changeList lists the recorded changes of files.
-type changeList interface {
-	List(since time.Time, path string, limit int) []journal.Record
-	Version(digest string) ([]byte, error)
 }
 
 // An Indexer keeps the index consistent with the files.
