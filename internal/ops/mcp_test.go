@@ -88,9 +88,9 @@ func call(name string, arguments fields) string {
 // the instructions name.
 func TestHTTP(t *testing.T) {
 	toolName := regexp.MustCompile(`memory_\w+`)
-	runArchives(t, "testdata/http", func(t *testing.T, c *opsCase) func(*opsRequest) string {
+	runArchives(t, "testdata/http", func(t *testing.T, c *opsCase) func(*opsRequest) (string, string) {
 		m, sockets := c.start(t).memory, map[*api.Fixed]string{}
-		return func(a *opsRequest) string {
+		return func(a *opsRequest) (string, string) {
 			if sockets[a.fixed] == "" {
 				sockets[a.fixed] = serveAs(t, m, func(e *ipc.Endpoint, s *ipc.Server) { e.Fixed, s.Limits.MaxRequest = a.fixed, 1000 })
 			}
@@ -113,7 +113,7 @@ func TestHTTP(t *testing.T) {
 				text = fmt.Sprintln(convertEach(list.Tools, func(t sdk.Tool) string { return t.Name }), list.ProtocolVersion, list.CacheScope,
 					slices.Compact(named), got.header.Get("Mcp-Session-Id"))
 			}
-			return strings.TrimSpace(fmt.Sprint(got.status, " ", got.header.Get("Allow"))) + "\n" + strings.TrimSpace(text) + "\n"
+			return strings.TrimSpace(fmt.Sprint(got.status, " ", got.header.Get("Allow"))) + "\n" + strings.TrimSpace(text) + "\n", text
 		}
 	})
 }

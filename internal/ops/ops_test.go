@@ -33,9 +33,9 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 //
 //	-- search: what it shows --
 //
-// contains a request, sent by the owner in private unless it sets another
-// scope. The next section contains the answer. Hits are rendered one a line;
-// with "in full" at the end of the name, as the encoded answer.
+// contains a request in one line, sent by the owner in private unless it sets
+// another scope, and then the answer, as renderAnswer prints it. Hits are rendered
+// one a line; with "in full" at the end of the name, like other answers.
 //
 // A section "written: PATH" contains text that is then written to a file, one a second, for
 // operations on the journal.
@@ -44,12 +44,12 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // that name with a fixed scope, of which - stands for an empty part. The names of its
 // operations may follow.
 //
-// After each request, archives contain the changed files too, as line diffs. In a request,
+// After each answer, archives contain the changed files too, as line diffs. In a request,
 // $hash stands for the last hash in an answer, and $token for the last token. The setting
 // quiet: none lets operations without a request write to files that changed a moment ago. The
 // setting visibility is that of daily notes and sessions that set none themselves, model the
 // proposal of a model for a merge; archives contain the items that it received. With the
-// setting fields, archives contain only these members of answers, an element a line.
+// setting fields, archives contain only these members of answers.
 //
 // Every request goes to two such memories, as a function call and over HTTP on a Unix
 // socket. The answers and the changes must be the same bytes.
@@ -63,8 +63,8 @@ func TestWrites(t *testing.T) {
 }
 
 // runArchives runs the requests of archives. The function start returns a function that
-// renders the answer to a request.
-func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func(*opsRequest) string) {
+// renders the answer to a request, and returns it as it was sent too.
+func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func(*opsRequest) (text, sent string)) {
 	names, err := filepath.Glob(dir + "/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -76,31 +76,36 @@ func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func
 			c := readOpsCase(t, archive)
 			ask, hash, token := start(t, c), "", ""
 			for _, a := range c.requests {
-				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
-				answer := ask(&a)
-				if m := opsHash.FindStringSubmatch(answer); m != nil {
+				request := a.request
+				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(request)))
+				answer, sent := ask(&a)
+				if m := opsHash.FindStringSubmatch(sent); m != nil {
 					hash = m[1]
 				}
-				if m := opsToken.FindStringSubmatch(answer); m != nil {
+				if m := opsToken.FindStringSubmatch(sent); m != nil {
 					token = m[1]
 				}
 				if *updateOps {
-					archive.Files[a.at+1].Data = []byte(answer)
-				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					a.section.Data = append(slices.Clip(request), answer...)
+				} else if diff := cmp.Diff(a.answer, answer); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", a.name, diff)
 				}
 			}
 			if *updateOps {
+				archive.Files = slices.DeleteFunc(archive.Files, isAnswer)
 				checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
 			}
 		})
 	}
 }
 
+// isAnswer reports whether a section contains only an answer, as archives did before.
+func isAnswer(f txtar.File) bool { return f.Name == "answer" || f.Name == "text" }
+
 // askBoth answers requests by a function call and over HTTP.
-func askBoth(t *testing.T, c *opsCase) func(*opsRequest) string {
+func askBoth(t *testing.T, c *opsCase) func(*opsRequest) (text, sent string) {
 	direct, wire, sockets := c.start(t), c.start(t), map[*api.Fixed]string{}
-	return func(a *opsRequest) string {
+	return func(a *opsRequest) (string, string) {
 		if sockets[a.fixed] == "" {
 			sockets[a.fixed] = serveAs(t, wire.memory, func(e *ipc.Endpoint, _ *ipc.Server) { e.Fixed = a.fixed })
 		}
@@ -118,7 +123,7 @@ func askBoth(t *testing.T, c *opsCase) func(*opsRequest) string {
 		if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
 			t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
 		}
-		return a.render(t, []byte(answer), failure, c.settings["fields"]) + changed
+		return a.render(t, []byte(answer), failure, strings.Fields(c.settings["fields"])) + changed, answer
 	}
 }
 
@@ -131,7 +136,7 @@ type opsCase struct {
 }
 
 type opsRequest struct {
-	at      int // index of the section; the answer is in the next one
+	section *txtar.File
 	name    string
 	op      *api.Operation // nil for a request over HTTP
 	method  string
@@ -139,13 +144,17 @@ type opsRequest struct {
 	fixed   *api.Fixed // of the listener; nil for none
 	full    bool
 	request []byte
+	answer  string
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|fields|read|visibility|pending|users|vectors|model|model_private|uses): (.*)$`)
-	opsHash    = regexp.MustCompile(`(?m)^ *"?hash"?: "(.{64})"`)
-	opsToken   = regexp.MustCompile(`(?m)^ *"?token"?: "(.{20})"`)
-	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
+	opsSetting  = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|injection|enabled|quiet|fields|read|visibility|pending|users|vectors|model|model_private|uses): (.*)$`)
+	opsHash     = regexp.MustCompile(`"hash":"(.{64})"`)
+	opsToken    = regexp.MustCompile(`"token":"(.{20})"`)
+	opsUsual    = regexp.MustCompile(`,"index":\{("revision":1,"pending":0,)?"synced":true,"degraded":false\}|,"took_ms":0`)
+	opsWord     = regexp.MustCompile(`^"[\pL\pN_.,:;#~^/@+-]+"$`)
+	requestText = regexp.MustCompile(`^(> .*\n)*.*\n`)
+	opsTook     = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
 func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
@@ -156,7 +165,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 		c.settings[string(m[1])] = string(m[2])
 	}
 	for i := 0; i < len(archive.Files); i++ {
-		f := archive.Files[i]
+		f := &archive.Files[i]
 		word, path, _ := strings.Cut(f.Name, ": ")
 		if word == "written" {
 			c.writes = append(c.writes, txtar.File{Name: path, Data: f.Data})
@@ -166,12 +175,10 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 		op, err := api.LookUp(word)
 		method, target, _ := strings.Cut(word, " ")
 		if err != nil && !slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, method) {
-			c.files = append(c.files, f)
+			if !isAnswer(*f) {
+				c.files = append(c.files, *f)
+			}
 			continue
-		}
-		i++
-		if i == len(archive.Files) {
-			t.Fatalf("%s has no section with its answer", f.Name)
 		}
 		if scope := strings.Split(by, " "); len(scope) > 2 && guests[by] == nil {
 			guests[by] = guest(strings.Trim(scope[0], "-"), scope[1], strings.Trim(scope[2], "-")).Fixed
@@ -180,13 +187,15 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 				guests[by].Operations = nil
 			}
 		}
-		c.requests = append(c.requests, opsRequest{i - 1, f.Name, op, method, target, guests[by], strings.HasSuffix(f.Name, "in full"), f.Data})
+		request := requestText.Find(f.Data)
+		c.requests = append(c.requests, opsRequest{f, f.Name, op, method, target, guests[by], strings.HasSuffix(f.Name, "in full"),
+			request, string(f.Data[len(request):])})
 	}
 	return c
 }
 
 // render formats an answer or an error as the archives contain it.
-func (a *opsRequest) render(t *testing.T, direct []byte, failure error, fields string) string {
+func (a *opsRequest) render(t *testing.T, direct []byte, failure error, fields []string) string {
 	t.Helper()
 	if failure != nil {
 		e := asError(failure)
@@ -196,41 +205,15 @@ func (a *opsRequest) render(t *testing.T, direct []byte, failure error, fields s
 		}
 		return text
 	}
-	if !a.full && (a.op.Name == "search" || a.op.Name == "recent") {
+	switch {
+	case a.full:
+		fields = nil
+	case a.op.Name == "search" || a.op.Name == "recent":
 		return opsHits(t, direct)
-	}
-	if !a.full && a.op.Name == "operations" {
-		return strings.Join(decodeAnswer[api.OperationsAnswer](string(direct)).Operations, " ") + "\n"
-	}
-	if !a.full && a.op.Name == "context" {
+	case a.op.Name == "context":
 		return opsContext(t, direct)
 	}
-	if fields != "" && !a.full {
-		return opsFields(t, direct, strings.Fields(fields))
-	}
-	return opsJSON(t, direct)
-}
-
-// opsFields renders members of an answer, one a line, and their elements if they are lists.
-func opsFields(t *testing.T, raw []byte, names []string) string {
-	t.Helper()
-	var members map[string]json.RawMessage
-	checkError(t, json.Unmarshal(raw, &members))
-	var b strings.Builder
-	for _, name := range names {
-		value, ok := members[name]
-		if !ok {
-			continue
-		}
-		list := []json.RawMessage{value}
-		if value[0] == '[' {
-			checkError(t, json.Unmarshal(value, &list))
-		}
-		for _, v := range list {
-			fmt.Fprintf(&b, "%s: %s\n", name, v)
-		}
-	}
-	return b.String()
+	return renderAnswer(t, direct, fields)
 }
 
 // opsHits renders the hits, one a line.
@@ -269,16 +252,72 @@ func opsContext(t *testing.T, raw []byte) string {
 	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
 }
 
-// opsJSON renders an answer as indented JSON, without the index state if that
-// is normal.
-func opsJSON(t *testing.T, raw []byte) string {
+// renderAnswer prints the members of an answer that are not zero, all or those with the
+// given names, in one line, and below them each element of a list of objects in a line of its
+// own. A place is PATH:LINE or PATH:LINE-LINE. It omits hashes and a normal state of the index.
+func renderAnswer(t *testing.T, raw []byte, names []string) string {
 	t.Helper()
-	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"revision":1,"pending":0,"synced":true,"degraded":false}`), nil)
-	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"synced":true,"degraded":false}`), nil)
-	raw = bytes.ReplaceAll(raw, []byte(`,"took_ms":0`), nil)
-	var b bytes.Buffer
-	checkError(t, json.Indent(&b, raw, "", "  "))
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	raw = opsUsual.ReplaceAll(raw, nil)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	_, err := d.Token()
+	checkError(t, err)
+	var b strings.Builder
+	renderObject(t, &b, d, "", names)
+	return b.String()
+}
+
+// renderObject prints the rest of an object.
+func renderObject(t *testing.T, b *strings.Builder, d *json.Decoder, indent string, names []string) {
+	t.Helper()
+	var line []string
+	var below strings.Builder
+	for d.More() {
+		key, err := d.Token()
+		checkError(t, err)
+		var value json.RawMessage
+		checkError(t, d.Decode(&value))
+		name, text := key.(string), string(value)
+		switch {
+		case len(names) > 0 && !slices.Contains(names, name), name == "hash", text == "0", text == "false", text == `""`:
+		case strings.HasPrefix(text, "[{"):
+			list := json.NewDecoder(bytes.NewReader(value))
+			list.Token()
+			for list.More() {
+				list.Token()
+				below.WriteString(indent + "  " + name + ":")
+				renderObject(t, &below, list, indent+"  ", nil)
+			}
+		case name == "line" && strings.HasPrefix(last(line), "path="):
+			line[len(line)-1] = strings.TrimPrefix(last(line), "path=") + ":" + text
+		case name == "end_line":
+			if !strings.HasSuffix(last(line), ":"+text) {
+				line[len(line)-1] += "-" + text
+			}
+		case opsWord.MatchString(text):
+			line = append(line, name+"="+text[1:len(text)-1])
+		default:
+			line = append(line, name+"="+text)
+		}
+	}
+	d.Token()
+	if indent != "" {
+		b.WriteString(" ")
+	} else if line == nil && below.Len() == 0 {
+		line = []string{"nothing"}
+	}
+	if line != nil || indent != "" {
+		b.WriteString(strings.Join(line, " ") + "\n")
+	}
+	b.WriteString(below.String())
+}
+
+// last returns the last element of a list, or an empty string.
+func last(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
 }
 
 func serveOps(t testing.TB, m *Memory) string {

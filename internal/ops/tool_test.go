@@ -173,10 +173,10 @@ var aToken = regexp.MustCompile(`token: \w+`)
 // TestToolTexts checks the text of tool answers.
 func TestToolTexts(t *testing.T) {
 	asked := map[string]bool{}
-	runArchives(t, "testdata/tools", func(t *testing.T, c *opsCase) func(*opsRequest) string {
+	runArchives(t, "testdata/tools", func(t *testing.T, c *opsCase) func(*opsRequest) (string, string) {
 		g := c.start(t)
 		model := newModel(t, g.memory, serveOps(t, g.memory), "?tools=all")
-		return func(a *opsRequest) string {
+		return func(a *opsRequest) (string, string) {
 			tool, request := toolOf(a.op), map[string]json.RawMessage{}
 			if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.setScope(request) {
 				t.Fatalf("%s cannot be asked: %v", a.name, err)
@@ -186,7 +186,7 @@ func TestToolTexts(t *testing.T) {
 			checkError(t, err)
 			got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
 			checkError(t, err)
-			return strings.TrimSuffix(aToken.ReplaceAllString(textIn(got), "token: …"), "\n") + "\n"
+			return strings.TrimSuffix(aToken.ReplaceAllString(textIn(got), "token: …"), "\n") + "\n", ""
 		}
 	})
 	for _, tool := range mcp.Tools {
