@@ -151,7 +151,7 @@ type taskFields struct {
 // A taskProperty is a property that a program writes into the text of a task.
 type taskProperty struct {
 	marks string // emoji that name the property
-	keys  string // other names, separated by |
+	keys  string // names in brackets, separated by |
 	// day returns the field for a value that is a day. Nil means that the value is
 	// not a day.
 	day func(*taskFields) *string
@@ -159,17 +159,15 @@ type taskProperty struct {
 	recurs bool
 }
 
-// taskProperties lists the properties that the Tasks plugin of Obsidian, Dataview,
-// Kanban, Logseq and todo.txt document. The text in which tasks are shown and
-// compared contains none of them.
+// taskProperties lists the properties that the Tasks plugin of Obsidian and Dataview
+// document. The text in which tasks are shown and compared contains none of them.
 var taskProperties = []taskProperty{
-	{marks: "📅📆🗓", keys: "due|deadline|@", day: func(f *taskFields) *string { return &f.due }},
+	{marks: "📅📆🗓", keys: "due", day: func(f *taskFields) *string { return &f.due }},
 	{marks: "➕", keys: "created", day: func(f *taskFields) *string { return &f.created }},
-	{marks: "✅", keys: "completion|completed|done", day: func(f *taskFields) *string { return &f.finished }},
-	{marks: "⏳⌛🛫❌⏰", keys: "scheduled|start|t|cancelled|canceled|reminder",
-		day: func(*taskFields) *string { return new(string) }},
-	{marks: "🔁", keys: "repeat|recurrence|rec", recurs: true},
-	{marks: "🔺⏫🔼🔽⏬🆔⛔🏁", keys: "priority|pri|#|id|dependsOn|onCompletion"},
+	{marks: "✅", keys: "completion", day: func(f *taskFields) *string { return &f.finished }},
+	{marks: "⏳⌛🛫❌", keys: "scheduled|start|cancelled", day: func(*taskFields) *string { return new(string) }},
+	{marks: "🔁", keys: "repeat", recurs: true},
+	{marks: "🔺⏫🔼🔽⏬🆔⛔🏁", keys: "priority|id|dependsOn|onCompletion"},
 }
 
 // taskPropertyRE matches a property. It has no groups, because these slow it down.
@@ -177,54 +175,30 @@ var taskPropertyRE = lazyregexp.New(taskPropertyPattern())
 
 func taskPropertyPattern() string {
 	var marks, dayMarks string
-	var keys, dayKeys []string
+	var keys []string
 	for _, p := range taskProperties {
 		marks, keys = marks+p.marks, append(keys, p.keys)
 		if p.day != nil {
-			dayMarks, dayKeys = dayMarks+p.marks, append(dayKeys, p.keys)
+			dayMarks += p.marks
 		}
 	}
-	key, dayKey := `(?:`+strings.Join(keys, "|")+`)`, `(?:`+strings.Join(dayKeys, "|")+`)`
-	const day = `\d{4}-\d{2}-\d{2}(?:T\d{1,2}:\d{2}(?::\d{2})?)?\b`
-	const clock = `(?: \d{1,2}:\d{2})?`
 	return `(?i)` + strings.Join([]string{
-		`⏰\x{fe0f}?\s*` + day + clock,
-		`[` + dayMarks + `]\x{fe0f}?\s*` + day,
+		`[` + dayMarks + `]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}\b`,
 		`[🆔⛔🏁]\x{fe0f}?\s*[a-z0-9_-]+(?:\s*,\s*[a-z0-9_-]+)*`,
 		`[🔺⏫🔼🔽⏬]\x{fe0f}?`,
 		`🔁\x{fe0f}?(?:\s*every\b[^` + marks + `\[(#]*)?`,
-		`[\[(]\s*` + key + `\s*::\s*(?:\[\[[^\[\]]*\]\]|[^\[\]()])*[\])]`, // Dataview
-		`@` + key + `\([^()]*\)`,
-		`\(` + dayKey + `:\s*` + day + `\)`,
-		`\b` + dayKey + `::?\s*` + day,
-		`\(@` + day + clock + `\)`,
-		`@\{` + day + `\}(?:\s*@@\{[^{}]*\})?`,            // Kanban
-		`\b(?:rec|pri):(?:\+?\d+[dbwmy]\b|[a-z]\b)`,       // todo.txt
-		`\b(?:scheduled|deadline):\s*<` + day + `[^<>]*>`, // Logseq
-		`\[#[a-c]\]`,
+		`[\[(]\s*(?:` + strings.Join(keys, "|") + `)\s*::\s*(?:\[\[[^\[\]]*\]\]|[^\[\]()])*[\])]`,
 	}, "|")
 }
 
 // splitProperty splits the text of a property into its mark or key and its value, which
 // is at the end of the text after a mark.
 func splitProperty(s string) (key, value string) {
-	mark, n := utf8.DecodeRuneInString(s)
-	if mark >= utf8.RuneSelf {
+	if mark, n := utf8.DecodeRuneInString(s); mark >= utf8.RuneSelf {
 		return s[:n], strings.TrimLeft(s[n:], "\ufe0f ")
 	}
-	const around = "[](){}<>: "
-	s = strings.Trim(s, around)
-	if rest, ok := strings.CutPrefix(s, "#"); ok {
-		return "#", rest
-	}
-	rest, at := strings.CutPrefix(s, "@")
-	if i := strings.IndexAny(rest, ":({"); i > 0 && (rest[0] < '0' || rest[0] > '9') {
-		return strings.TrimSpace(rest[:i]), strings.TrimLeft(rest[i:], around)
-	}
-	if at {
-		return "@", strings.TrimLeft(rest, around)
-	}
-	return s, ""
+	key, value, _ = strings.Cut(strings.Trim(s, "[]() "), "::")
+	return strings.TrimSpace(key), strings.TrimLeft(value, "[ ")
 }
 
 func hasRecurringTag(text string) bool {
@@ -239,9 +213,6 @@ func isRecurringTag(tag string) bool {
 	return strings.EqualFold(tag, "recurring")
 }
 
-// repeaterRE matches the interval of a recurring task in Logseq.
-var repeaterRE = lazyregexp.New(`\+\d+[hdwmy]\b`)
-
 // cutTaskFields returns the text of a task without its properties, and their values.
 // It leaves properties with an invalid value, and a text that has nothing else.
 func cutTaskFields(text string) (rest string, f taskFields) {
@@ -251,17 +222,10 @@ func cutTaskFields(text string) (rest string, f taskFields) {
 	var b strings.Builder
 	end := 0
 	for _, m := range taskPropertyRE().FindAllStringIndex(text, -1) {
-		from, to := m[0], m[1]
-		key, value := splitProperty(text[from:to])
-		inAddress := from > 0 && strings.IndexByte("/?&=", text[from-1]) >= 0
-		if inAddress || !f.set(key, value) {
-			continue
+		if f.set(splitProperty(text[m[0]:m[1]])) {
+			b.WriteString(strings.TrimRightFunc(text[end:m[0]], unicode.IsSpace))
+			end = m[1]
 		}
-		if key == "🔁" && strings.TrimSpace(text[:from]) == "" {
-			to -= len(value) // the task follows the mark
-		}
-		b.WriteString(strings.TrimRightFunc(text[end:from], unicode.IsSpace))
-		end = to
 	}
 	b.WriteString(text[end:])
 	rest = b.String()
@@ -274,10 +238,7 @@ func cutTaskFields(text string) (rest string, f taskFields) {
 // mayHaveFields reports whether a text can have a property. It makes reading of
 // ordinary tasks fast.
 func mayHaveFields(text string) bool {
-	return strings.ContainsAny(text, "@[") ||
-		strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) ||
-		strings.Contains(text, ":") && slices.ContainsFunc([]string{"::", "-", "rec:", "pri:"},
-			func(s string) bool { return strings.Contains(text, s) })
+	return strings.Contains(text, "::") || strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // set stores the value of a property. It reports false if the value is invalid or there
@@ -293,11 +254,8 @@ func (f *taskFields) set(key, value string) bool {
 	}
 	p := &taskProperties[i]
 	if p.day == nil {
-		f.recurs = f.recurs || p.recurs && (value != "" || key == p.marks)
+		f.recurs = f.recurs || p.recurs
 		return true
-	}
-	if value == "" {
-		return true // such as [due:: ] of a template
 	}
 	day := value[:min(len(value), len("2026-02-05"))]
 	if !IsDay(day) {
@@ -305,7 +263,6 @@ func (f *taskFields) set(key, value string) bool {
 	}
 	field := p.day(f)
 	*field = cmp.Or(*field, day)
-	f.recurs = f.recurs || repeaterRE().MatchString(value)
 	return true
 }
 

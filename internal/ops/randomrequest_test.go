@@ -49,7 +49,7 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			b := block{private: w.IntN(2) == 0}
 			text := "- **" + w.word() + "**: " + w.word()
 			if l.kind != memory.Items {
-				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), "- [ ] "+w.word()+" due:2026-02-0"+w.pickOne("1", "9"), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)", "- "+w.word()+" [["+w.pickOne("soul", "bob", "memory", "2026-02-05", "fact")+"]]")
+				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), "- [ ] "+w.word()+" 📅 2026-02-0"+w.pickOne("1", "9"), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)", "- "+w.word()+" [["+w.pickOne("soul", "bob", "memory", "2026-02-05", "fact")+"]]")
 			}
 			attributes := ""
 			if w.IntN(3) == 0 {
