@@ -15,7 +15,7 @@ import (
 
 // TestJudgeGolden compares results with the archives in testdata/judge. Each
 // contains a session's file, a draft for it, the items for the judge, and
-// proposals, each with the resulting file or error. "tell public" limits the
+// proposals, each with the lines that it changes or its error. "tell public" limits the
 // judge's items to public ones. Text with the word hunter2 stands for a
 // credential, which must neither be shown to the judge nor be written.
 func TestJudgeGolden(t *testing.T) {
@@ -91,7 +91,7 @@ func refuseCredential(text string) error {
 	return CheckText(text)
 }
 
-// applyProposal returns the file after a proposal was applied, or the error.
+// applyProposal returns the lines that a proposal changes, or the error.
 func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 	t.Helper()
 	var p Proposal
@@ -117,7 +117,7 @@ func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(out)
+	return string(golden.Diff(golden.Encode(c.doc.Source), golden.Encode(out)))
 }
 
 func TestMissingWords(t *testing.T) {

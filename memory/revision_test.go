@@ -15,8 +15,8 @@ import (
 )
 
 // TestRevisionGolden compares results with the archives in testdata/revise.
-// Each contains files, each followed by revisions and their results. A revision
-// consists of lines like
+// Each contains files, each followed by revisions and the lines that they change.
+// A revision consists of lines like
 //
 //	task "buy milk" done          the task whose text contains this
 //	field summary "new"           a key of the frontmatter
@@ -47,7 +47,7 @@ func TestRevisionGolden(t *testing.T) {
 	})
 }
 
-// applyScript returns the result of a revision of a document, with pictures.
+// applyScript returns the lines that a revision of a document changes, with pictures.
 func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *Document) string {
 	t.Helper()
 	r := d.Revise()
@@ -97,7 +97,7 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 	if r.Empty() != bytes.Equal(out, d.Source) {
 		t.Errorf("%s: Empty is %v", script, r.Empty())
 	}
-	return string(golden.Encode(out))
+	return string(golden.Diff(golden.Encode(d.Source), golden.Encode(out)))
 }
 
 // TestRevisionErrors checks that invalid changes fail.

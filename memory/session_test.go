@@ -60,7 +60,7 @@ func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source s
 
 // TestMergeGolden compares results with the archives in testdata/merge. Each
 // contains sessions' files, each followed by drafts, which are merged in turn,
-// with the result after each draft. "draft: public" is a draft from an
+// with the lines that each draft changes. "draft: public" is a draft from an
 // untrusted source and a reader of public text only. The section "→ items"
 // contains the outcomes: a plus is a new item, a tilde a changed one, an equals
 // sign an existing one.
@@ -78,9 +78,10 @@ func TestMergeGolden(t *testing.T) {
 				d = l.Parse(f.Name, golden.Decode(f.Data), testMeta)
 				continue
 			}
+			before := golden.Encode(d.Source)
 			var said []string
 			d, said = mergeCase(t, l, d, f)
-			out.Files = append(out.Files, txtar.File{Name: "→", Data: golden.Encode(d.Source)},
+			out.Files = append(out.Files, txtar.File{Name: "→", Data: golden.Diff(before, golden.Encode(d.Source))},
 				txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
 		}
 		return out

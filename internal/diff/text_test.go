@@ -1,4 +1,4 @@
-package diff
+package diff_test
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/internal/diff"
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
 func TestMergeText(t *testing.T) {
 	golden.Table(t, "merges", func(t *testing.T, in []string) string {
 		head, _ := strconv.Atoi(append(in, "0")[3])
-		merged, conflict := MergeText([]byte(in[0]), []byte(in[1]), []byte(in[2]), head)
+		merged, conflict := diff.MergeText([]byte(in[0]), []byte(in[1]), []byte(in[2]), head)
 		if conflict > 0 {
 			return fmt.Sprint("conflict in line ", conflict)
 		}
@@ -53,13 +54,13 @@ func FuzzMergeText(f *testing.F) {
 		ours, theirs := edit("o"), edit("t")
 		for _, one := range [][]string{ours, theirs} {
 			for _, pair := range [][2][]string{{base, one}, {one, base}} {
-				got, conflict := MergeText(text(base), text(pair[0]), text(pair[1]), 0)
+				got, conflict := diff.MergeText(text(base), text(pair[0]), text(pair[1]), 0)
 				if conflict > 0 || string(got) != string(text(one)) {
 					t.Fatalf("%q: got %q, %d", one, got, conflict)
 				}
 			}
 		}
-		got, conflict := MergeText(text(base), text(ours), text(theirs), 0)
+		got, conflict := diff.MergeText(text(base), text(ours), text(theirs), 0)
 		if conflict > 0 {
 			return
 		}

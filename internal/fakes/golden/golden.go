@@ -4,6 +4,7 @@ package golden
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/internal/diff"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -131,4 +134,28 @@ func Encode(b []byte) []byte {
 		s += "␤\n"
 	}
 	return []byte(s)
+}
+
+// Diff returns the lines in which two texts with pictures differ, with their numbers:
+// "-2: an old line" and "+2: a new line".
+func Diff(before, after []byte) []byte {
+	var b []byte
+	add := func(sign string, number int, line string) {
+		if line != "\n" {
+			line = " " + line
+		}
+		b = fmt.Appendf(b, "%s%d:%s", sign, number, line)
+	}
+	shift := 0 // of the lines of after
+	for _, h := range diff.Hunks(before, after) {
+		old, added := diff.SplitLines(h.Old), diff.SplitLines(h.New)
+		for i, line := range old {
+			add("-", h.Line+i, line)
+		}
+		for i, line := range added {
+			add("+", h.Line+shift+i, line)
+		}
+		shift += len(added) - len(old)
+	}
+	return b
 }
