@@ -2,9 +2,8 @@ package agents
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,19 +11,17 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite what is expected in testdata")
 
 // TestGolden compares the table with the archives: each agent has one for each part. Each archive of
 // testdata/<agent>/<part> begins with a comment and has
 //
 //	before     the settings file
-//	after      the file after installing, or
+//	after      the lines that installing changes, or
 //	error      the error of installing
-//	removed    the file after uninstalling from after, if not the same as before;
-//	           from before, if there is an error and before has a command of
-//	           memwatchd
+//	removed    the lines that differ from before after uninstalling from after;
+//	           if installing fails, those that uninstalling from before changes
 //	stays      the error of that uninstalling
 //	has        the commands of memwatchd in before
 //	output     the output of hooks that add a text, if before is empty
@@ -45,7 +42,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(file, "testdata/"), ".txtar"), func(t *testing.T) {
-			golden(t, file)
+			checkArchive(t, file)
 		})
 	}
 }
@@ -60,6 +57,19 @@ func marked(data []byte) string {
 	return s + "⟨END⟩\n"
 }
 
+// addedRun matches many added lines in a row: the first ten, the middle and the last three.
+var addedRun = regexp.MustCompile(`((?:\+.*\n){10})(?:\+.*\n){5,}((?:\+.*\n){3})`)
+
+// changedLines returns the lines in which two versions of a file differ. Unless the file
+// was empty, it leaves out the middle of many added lines, which are those of more events.
+func changedLines(before, after []byte) string {
+	lines := golden.Diff([]byte(marked(before)), []byte(marked(after)))
+	if len(before) > 0 {
+		lines = addedRun.ReplaceAll(lines, []byte("$1…\n$2"))
+	}
+	return string(lines)
+}
+
 // command returns the command that all tests install.
 func command(p Component) Command {
 	if p == MCP {
@@ -68,7 +78,7 @@ func command(p Component) Command {
 	return Command{"/opt/my tools/memwatchd", "--name", "work"}
 }
 
-func golden(t *testing.T, file string) {
+func checkArchive(t *testing.T, file string) {
 	archive, err := txtar.ParseFile(file)
 	testkit.Must(t, err)
 	dirs := strings.Split(filepath.ToSlash(file), "/")
@@ -102,11 +112,11 @@ func golden(t *testing.T, file string) {
 			if removed, err := agent.Uninstall(part, before); err != nil {
 				put("stays", err.Error()+"\n")
 			} else {
-				put("removed", marked(removed))
+				put("removed", changedLines(before, removed))
 			}
 		}
 	} else {
-		put("after", marked(after))
+		put("after", changedLines(before, after))
 		if again, err := agent.Install(part, after, command(part)); err != nil || !bytes.Equal(again, after) {
 			t.Errorf("installing again: %v\n%s", err, cmp.Diff(string(after), string(again)))
 		}
@@ -115,7 +125,7 @@ func golden(t *testing.T, file string) {
 			t.Errorf("uninstalling: %v", err)
 		}
 		if !bytes.Equal(removed, before) {
-			put("removed", marked(removed))
+			put("removed", changedLines(before, removed))
 		}
 	}
 	for _, command := range hookEvents[:2] {
@@ -126,13 +136,7 @@ func golden(t *testing.T, file string) {
 			}
 		}
 	}
-	if *update {
-		testkit.Must(t, os.WriteFile(file, txtar.Format(&got), 0o644))
-		return
-	}
-	if diff := cmp.Diff(string(txtar.Format(archive)), string(txtar.Format(&got))); diff != "" {
-		t.Error(diff)
-	}
+	golden.File(t, file, txtar.Format(archive), txtar.Format(&got))
 }
 
 // TestSharedFile checks that a file that the installations of both parts created is removed
