@@ -41,7 +41,7 @@ var labelRules = []rule{
 	{
 		name: "token",
 		words: append(spellings("token", "secret", "токен"), "Bearer", "bearer", "rization:", "密钥", "秘钥", "密鑰", "金鑰",
-			"令牌", "クン", "토큰"),
+			"令牌", "クン", "토큰", "_PAT", "_pat"),
 		link: keyLink, sample: keyPlaceholder, entropy: 2.5, accept: acceptKey,
 		not: `(?i)(?:(?:page|csrf|xsrf|sync|continuation|cursor|public|publishable|cancellation|design)[ _.-]?\pL|br|sp|` +
 			`forget --t)$`,
