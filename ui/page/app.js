@@ -4,6 +4,7 @@ import { endSession, Failure, listen, openSession, readOnly } from "./api.js";
 import { browse } from "./browse.js";
 import { add } from "./change.js";
 import { button, h, later, notify, put, to } from "./dom.js";
+import { isTyping } from "./drafts.js";
 import { days } from "./days.js";
 import { find } from "./find.js";
 import { health } from "./health.js";
@@ -26,6 +27,11 @@ const nothing = { refresh: () => {}, stop: () => {} };
 const main = document.getElementById("main");
 const state = document.getElementById("state");
 let current = nothing;
+
+// Going back returns to the same position of a page: each entry of the history has a name in its state.
+history.scrollRestoration = "manual";
+const positions = new Map();
+window.addEventListener("scroll", () => positions.set(history.state, scrollY), { passive: true });
 
 /** isEnded reports whether the console does not know the session. */
 const isEnded = (error) => error instanceof Failure && error.status === 404 && error.message === "not found";
@@ -69,12 +75,17 @@ function show() {
   const selected = Object.hasOwn(all, name) ? name : "find";
   for (const a of document.querySelectorAll("#pages a")) a.ariaCurrent = a.hash === `#${selected}` ? "page" : null;
   current.stop();
+  document.getElementById("dialog").close();
+  if (isTyping()) notify("What you typed is kept, and offered where you typed it.", "Back", () => history.back());
   const notice = document.getElementById("notice");
   notice.hidden ||= !notice.querySelector("button"); // an undo stays
   document.title = `${titles[selected]} – memwatchd`;
   const section = h("section", { "aria-label": titles[selected] });
   put(main, section);
+  if (history.state === null) history.replaceState(crypto.randomUUID(), "");
+  const position = positions.get(history.state) ?? 0;
   current = all[selected](section, Object.fromEntries(new URLSearchParams(query)));
+  current.shown?.then(() => scrollTo(0, position));
 }
 
 const refresh = later(150, () => current.refresh());

@@ -1,17 +1,21 @@
 // Changes: each shows its effect before it is made, and its undo afterwards.
 
 import { call } from "./api.js";
-import { andMore, button, checkbox, confirm, diff, entries, field, h, news, notify, place, plural, put, quiet, select, small } from "./dom.js";
+import { andMore, button, checkbox, columns, confirm, diff, entries, field, h, news, notify, place, placeText, plural, put, quiet, select, small, submits } from "./dom.js";
+import { keepDraft } from "./drafts.js";
+import { blocks } from "./markdown.js";
 
-/** undo shows the effect of undoing changes, and undoes them after consent. fields select the changes. */
-export async function undo(fields, done = () => {}) {
+/** undo shows the effect of undoing changes, and undoes them after consent. fields select the changes.
+ * Without isPlain, a person has not just made the change. */
+export async function undo(fields, done = () => {}, isPlain) {
   const plan = await call("undo", { ...fields, dry_run: true });
   const content = plan.undone.map((w) => [h("h3", w.to ?? w.path),
     w.refusal ? h("p", `Not undone: ${w.refusal}`) : diff(w.hunks, w.truncated)]);
   const changes = plan.undone.length - plan.refused;
   const summary = plan.refused > 0 && quiet(`${plural(plan.refused, "change")} cannot be undone and ${plan.refused === 1 ? "stays" : "stay"}.`);
-  if (!await confirm(`Undo ${plural(changes, "change")}`, [summary, content], changes > 0 && "Undo")) return;
-  const answer = await call("undo", fields);
+  const run = () => call("undo", fields);
+  const answer = await (isPlain && plan.refused === 0 ? run() : confirm(`Undo ${plural(changes, "change")}`, [summary, content], changes > 0 && "Undo", run));
+  if (!answer) return;
   done();
   notify(`Undid ${plural(answer.undone.length - answer.refused, "change")}.`);
 }
@@ -20,7 +24,7 @@ export async function undo(fields, done = () => {}) {
 export function offerUndo(text, path, done) {
   notify(text, "Undo", async () => {
     const { writes } = await call("journal", { path, mine: true, limit: 1 });
-    if (writes.length > 0) await undo({ id: writes[0].id }, done);
+    if (writes.length > 0) await undo({ id: writes[0].id }, done, true);
     else notify("Nothing to undo.");
   });
 }
@@ -53,13 +57,14 @@ function unique(file, from, before, after) {
   return null;
 }
 
-/** edit replaces a block by a form with its text. It shows the difference while the text changes, and
- * saves only if nobody else changed the block meanwhile. */
+/** edit replaces a block by a form with its text. It shows the difference while the text changes. If another
+ * program changed the block meanwhile, it shows that version beside the text, which a second Save replaces. */
 export function edit(block, { path, line }, before, text, done) {
   const shape = h("textarea", { "aria-label": "Text of the entry", rows: Math.min(30, text.split("\n").length + 1), spellcheck: "true" });
   shape.value = text;
   const changes = news();
   const problem = h("p.bad", { role: "alert" });
+  const theirs = h("div");
   const save = h("button", { type: "submit", class: "primary" });
   const content = [...block.childNodes];
   const cancel = () => { put(block, content.filter((e) => !e.classList.contains("tools"))); block.focus(); };
@@ -69,44 +74,54 @@ export function edit(block, { path, line }, before, text, done) {
     save.textContent = shape.value === "" ? "Remove" : "Save";
     save.disabled = isSame;
   };
+  const draft = keepDraft(`${path} ${before}`, [shape], update);
+  /** compare shows the present version of the block, which becomes the text to replace. */
+  const compare = (file) => {
+    const lines = file.split("\n");
+    const now = blocks(lines).find((b) => b.to >= line) ?? { from: lines.length, to: lines.length };
+    before = lines.slice(now.from - 1, now.to).join("\n");
+    put(theirs, h("h3", "Now in the file"), h("pre.file", { tabindex: 0 }, before));
+    update();
+    throw new Error("Another program changed this entry. Save replaces its version by yours.");
+  };
   const form = h("form", { class: "edit",
-    onkeydown: (event) => {
-      if (event.key === "Escape") cancel();
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !save.disabled) form.requestSubmit();
-    },
+    onkeydown: (event) => { if (event.key === "Escape") cancel(); submits(event); },
     onsubmit: async (event) => {
       event.preventDefault();
       save.disabled = true;
       try {
         const file = await call("get", { path });
         const fields = unique(file.text, line, before, shape.value);
-        if (!fields) throw new Error("Another program changed this entry. Copy your text, cancel, and edit the new version.");
+        if (!fields) compare(file.text);
         await call("edit", { path, ...fields });
       } catch (error) {
         problem.textContent = error.message;
         save.disabled = false;
         return;
       }
+      draft.clear();
       form.remove();
       done();
       offerUndo(`Saved ${path}:${line}.`, path, done);
-    } }, shape, changes, problem, h("p.buttons", button("Cancel", cancel), save));
+    } }, draft.message, columns(shape, theirs), changes, problem, h("p.buttons", button("Cancel", cancel), save));
   put(block, form);
   update();
   shape.addEventListener("input", update);
   shape.focus();
 }
 
-/** setTask sets a task to the state of its box, after its plan was shown. */
+/** setTask sets a task to the state of its box. It shows the plan first if more than one file changes, or none. */
 export async function setTask(id, box, done) {
   const state = box.checked ? "done" : "open";
   box.checked = !box.checked; // until it is so
   const plan = await call("todo", { id, state, dry_run: true });
+  const run = () => call("todo", { id, state });
+  const isPlain = new Set(plan.changed.map((p) => p.path)).size === 1;
   const content = [h("p", plan.text), h("ul", plan.changed.map((p) => h("li", place(p)))),
     plan.left.map((l) => quiet(`${l.path} is left: ${l.reason}`))];
   const label = state === "done" ? "Mark as done" : "Reopen";
-  if (!await confirm(label, content, plan.changed.length > 0 && label)) return;
-  const answer = await call("todo", { id, state });
+  const answer = await (isPlain ? run() : confirm(label, content, plan.changed.length > 0 && label, run));
+  if (!answer) return;
   done();
   if (answer.changed.length > 0) offerUndo(`${state === "done" ? "Done" : "Reopened"}, in ${plural(answer.changed.length, "place")}.`, answer.changed[0].path, done);
 }
@@ -121,10 +136,13 @@ export async function forget(text, at, done) {
       !o.id && "edit this file by hand ", o.writer === "other" && small("not written by memwatchd"),
       o.what === "version" && small("in an earlier version"), h("p.text", o.text)))))),
     andMore(plan.total, plan.entries.length), quiet(plan.beyond)];
-  if (!await confirm(`Forget: ${plural(plan.total, "place")} with this text`, content, plan.total > 0 && "Forget the selected", "forget")) return;
-  const ids = boxes.filter((b) => b.checked).map((b) => b.value);
-  if (ids.length === 0) return notify("Nothing was selected.");
-  const answer = await call("forget", { ids, token: plan.token });
+  const run = () => {
+    const ids = boxes.filter((b) => b.checked).map((b) => b.value);
+    if (ids.length === 0) throw new Error("Select an entry first.");
+    return call("forget", { ids, token: plan.token });
+  };
+  const answer = await confirm(`Forget: ${plural(plan.total, "place")} with this text`, content, plan.total > 0 && "Forget the selected", run, "forget");
+  if (!answer) return;
   done();
   const problems = [...(answer.failed ?? []).map((f) => `${f.id}: ${f.reason}`), answer.problem].filter(Boolean);
   notify([`Forgot ${entries((answer.removed ?? []).length)}.`, ...problems].join(" "));
@@ -142,11 +160,19 @@ export async function add(done, first) {
   const update = () => Object.entries(fields).forEach(([name, [, input]]) => { input.hidden = name !== kind.value; });
   kind.value = first;
   update();
-  const content = h("div.add", kind, text, Object.values(fields).map(([, input]) => input), quiet("#words become tags, and #project:name the project."));
-  if (!await confirm("Add", content, "Save") || !text.value.trim()) return;
-  const [name, input] = fields[kind.value];
-  const answer = await call(kind.value, { text: text.value.trim(), [name]: input.value, ...(kind.value === "remember" && { explicit: true }) });
+  const draft = keepDraft("add", [text, ...Object.values(fields).map(([, input]) => input)]);
+  const content = h("div.add", draft.message, kind, text, Object.values(fields).map(([, input]) => input), quiet("#words become tags, and #project:name the project."));
+  const run = async () => {
+    const [name, input] = fields[kind.value];
+    const saved = await call(kind.value, { text: text.value, [name]: input.value, ...(kind.value === "remember" && { explicit: true }) });
+    draft.clear();
+    return saved;
+  };
+  const answer = await confirm("Add", content, "Save", run);
+  if (!answer) return;
   done();
-  if (answer.path) offerUndo(`Saved in ${answer.path}:${answer.line}.`, answer.path, done);
+  const similar = answer.similar?.length > 0 ? ` Similar: ${answer.similar.map(placeText).join(", ")}.` : "";
+  if (answer.already) notify(`Already noted in ${placeText(answer)}.`);
+  else if (answer.path) offerUndo(`Saved in ${placeText(answer)}.${similar}`, answer.path, done);
   else notify(answer.disabled ? "Memory is turned off: nothing was written." : "Saved.");
 }

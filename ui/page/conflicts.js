@@ -20,8 +20,9 @@ async function merge(copy, keep) {
   const [plan] = (await call("conflicts_merge", { ...request, dry_run: true })).copies;
   const content = [h("p", `${copy.path} is removed. ${copy.file} `, plan.diff ? "changes:" : "stays as it is."),
     plan.diff && diff(plan.diff, plan.truncated)];
-  if (!await confirm(titles[keep], content, titles[keep])) return;
-  const [done] = (await call("conflicts_merge", request)).copies;
+  const answer = await confirm(titles[keep], content, titles[keep], () => call("conflicts_merge", request));
+  const [done] = answer?.copies ?? [];
+  if (!done) return;
   if (done.merged) notify(`Merged ${copy.path}.`, "Undo", () => undo({ id: done.change }));
   else notify(done.problem);
 }

@@ -84,7 +84,7 @@ export function days(section, params) {
     keep({ until: until.value });
     const [counts, newest] = await Promise.all([countDays(signal), call("search", { limit: 1 }, signal)]);
     const own = [...counts.keys()].sort().reverse();
-    const last = newest.hits.map((hit) => day(new Date(hit.time))); // also of notes
+    const last = newest.hits.filter((hit) => hit.time).map((hit) => day(new Date(hit.time))); // also of notes
     const dates = [...new Set([...last, ...own])].sort().reverse().filter((d) => !until.value || d <= until.value);
     const selected = dates.slice(0, limit);
     const end = until.value || day(new Date());

@@ -59,7 +59,7 @@ export function put(element, ...content) {
 }
 
 /** keep stores the parameters of the present page in its address. */
-export const keep = (params) => history.replaceState(null, "", link(location.hash.slice(1).split("?")[0] || "find", params));
+export const keep = (params) => history.replaceState(history.state, "", link(location.hash.slice(1).split("?")[0] || "find", params));
 
 /** highlighted returns the parts of a text, with ranges of characters marked. Lines of code stay as
  * they are, and others lose the marks of Markdown. */
@@ -83,11 +83,13 @@ export function highlighted(text, ranges = [], code = "") {
   });
 }
 
+const attributes = / *<!--.*?-->/g; // of entries
+
 export function diff(hunks, truncated) {
   return h("pre.diff", { tabindex: 0 }, (hunks ?? []).map((hunk) =>
     hunk.diff.split("\n").filter((line) => line && !line.startsWith("@@")).map((line) => {
       const name = { "+": "ins", "-": "del" }[line[0]] ?? "span";
-      return h(name, `${line}\n`);
+      return h(name, `${line[0]} ${line.slice(1).replace(attributes, "")}\n`);
     })), truncated && h("span", "…\n"));
 }
 
@@ -118,7 +120,11 @@ export const isControl = (event) => event.target.closest("a, button, input, text
 
 /** item returns a row that calls open, if it is given, when it is chosen. */
 export const item = (open, ...content) => h("li.row", { tabindex: 0, onclick: open && ((event) => isControl(event) || open()),
-  onkeydown: open && ((event) => event.key !== "Enter" || isControl(event) || open()) }, content);
+  onkeydown: open && ((event) => {
+    if ((event.key !== "Enter" && event.key !== " ") || isControl(event)) return;
+    event.preventDefault();
+    open();
+  }) }, content);
 
 /** day returns a date as YYYY-MM-DD, in local time. */
 export const day = (date) => date.toLocaleDateString("sv");
@@ -145,7 +151,8 @@ export const entries = (n) => plural(n, "entry", "entries");
 /** andMore says how many of a list are left out. */
 export const andMore = (list, shown) => list > shown && quiet(`and ${number(list - shown)} more`);
 
-/** live returns the functions of a page, and runs it. run calls f with a signal that aborts at the next run. */
+/** live returns the functions of a page, and runs it. run calls f with a signal that aborts at the next run;
+ * shown resolves after the first one. */
 export function live(f, view) {
   let request = new AbortController();
   const run = () => {
@@ -153,8 +160,7 @@ export function live(f, view) {
     request = new AbortController();
     return f(request.signal);
   };
-  queueMicrotask(run);
-  return { run, refresh: () => { run(); view?.refresh(); }, stop: () => { request.abort(); view?.stop(); } };
+  return { run, shown: Promise.resolve().then(run), refresh: () => { run(); view?.refresh(); }, stop: () => { request.abort(); view?.stop(); } };
 }
 
 /** later returns a function that calls f once after ms without another call. */
@@ -166,9 +172,9 @@ export function later(ms, f) {
   };
 }
 
-export async function copy(text) {
+export async function copy(text, name = text) {
   await navigator.clipboard.writeText(text);
-  notify(`Copied ${text}`);
+  notify(`Copied ${name}.`);
 }
 
 /** notify shows a message for some seconds, with an optional button. */
@@ -180,20 +186,40 @@ export function notify(text, label, action) {
   notify.timer = setTimeout(() => { notice.hidden = true; }, label ? 20000 : 8000);
 }
 
-/** confirm shows a plan, or only a text without a label. It resolves to whether the person agreed.
+/** confirm shows a plan, or only a text without a label, and calls act once the person agrees. The dialog stays
+ * open until act succeeds, and shows its error. confirm resolves to the answer of act, or to nothing.
  * With a word, the person must type it. */
-export function confirm(title, content, label, word) {
+export function confirm(title, content, label, act, word) {
   const dialog = document.getElementById("dialog");
-  if (dialog.open) return Promise.resolve(false); // of a second click
+  if (dialog.open) return Promise.resolve(); // of a second click
   const yes = label && h("button", { type: "submit", class: "primary", disabled: Boolean(word) }, label);
+  const problem = h("p.bad", { role: "alert" });
+  let answer;
   const typed = label && word && h("input", { "aria-label": `Type ${word} to confirm`, placeholder: `type ${word}`, autocomplete: "off", autofocus: true,
     oninput: (event) => { yes.disabled = event.target.value.trim().toLowerCase() !== word; } });
-  dialog.replaceChildren(h("form", { onsubmit: (event) => { event.preventDefault(); dialog.close("yes"); } },
-    h("h2", { id: "dialog-title" }, title), h("div.plan", content),
-    h("p.buttons", typed, button(label ? "Cancel" : "Close", () => dialog.close("")), yes)));
-  dialog.returnValue = "";
+  const form = h("form", { onkeydown: submits, onsubmit: async (event) => {
+    event.preventDefault();
+    yes.disabled = true;
+    try {
+      answer = await act();
+      dialog.close();
+    } catch (error) {
+      problem.textContent = error.message;
+      yes.disabled = false;
+    }
+  } }, h("h2", { id: "dialog-title" }, title), h("div.plan", content), problem,
+  h("p.buttons", typed, button(label ? "Cancel" : "Close", () => dialog.close()), yes));
+  dialog.replaceChildren(form);
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    dialog.addEventListener("close", () => { form.remove(); resolve(answer); }, { once: true });
   });
+}
+
+/** submits submits the form of a text field with Ctrl+Enter. */
+export function submits(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  const save = event.currentTarget.querySelector("[type=submit]");
+  if (save && !save.disabled) event.currentTarget.requestSubmit();
 }

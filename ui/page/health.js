@@ -28,6 +28,7 @@ const advice = (s) => [
   s.root_state === "holding" && ["Many files vanished at once. Their entries stay until ", code("memwatchd check --fix"), " confirms the removal."],
   ...[s.index, s.watch, s.write, s.todosync, s.compactor, s.topic, s.share].map((part) => part?.problem),
   s.index.degraded && !s.index.problem && ["The index is incomplete. If this lasts, run ", code("memwatchd rebuild"), "."],
+  s.problem_count > 0 && `${plural(s.problem_count, "problem")} in files, listed below.`,
   s.embed?.last_error && `Semantic search: ${s.embed.last_error}`,
   ...(s.compactor?.near_limit ?? []).map((near) => [to("longterm", {}, near.path), ` is ${Math.round(near.share * 100)} % full. ${near.hint}`]),
 ].filter(Boolean);

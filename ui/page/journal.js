@@ -8,8 +8,10 @@ import { blocks } from "./markdown.js";
 
 const short = 12; // lines of a change that are visible at once
 
+const others = "another program";
+
 /** writer returns the program that requested a change, for people. */
-const writer = (w) => w.program || (w.external ? "another program" : w.automatic ? "memwatchd itself" : "unknown");
+const writer = (w) => w.program || (w.external ? others : w.automatic ? "memwatchd itself" : "unknown");
 
 const localDay = (w) => day(new Date(w.time));
 
@@ -62,10 +64,12 @@ export function journal(section, params) {
   const page = live(async (signal) => {
     const given = { by: by.value.trim(), path: path.value.trim(), since: since.value.trim() };
     keep(given);
-    const { writes } = await call("journal", { ...given, limit }, signal);
+    const isOthers = given.by === others;
+    const answer = await call("journal", { ...given, limit, ...(isOthers && { by: "", limit: 1000 }) }, signal);
+    const writes = isOthers ? answer.writes.filter((w) => w.external) : answer.writes;
     known ??= await call("journal", { limit: 1000 }, signal);
     const names = Map.groupBy(known.writes, writer);
-    put(people, [...names].filter(([, ws]) => ws[0].program).map(([name, ws]) => button(`${name} · ${ws.length}`,
+    put(people, [...names].filter(([, ws]) => ws[0].program || ws[0].external).map(([name, ws]) => button(`${name} · ${ws.length}`,
       () => { by.value = by.value === name ? "" : name; run(); }, { "aria-pressed": String(by.value === name) })));
     put(plot, weeks("New entries per week, by writer", known.writes.map((w) => [localDay(w), writer(w), written(w)])));
     if (all) all.hidden = !given.by || Boolean(given.path) || !writes.some((w) => w.state === "done");

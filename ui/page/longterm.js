@@ -28,10 +28,10 @@ function row(step, label, open) {
 
 /** archive moves the entries that leave next to the archive, after consent. */
 async function archive(plan, hunks, done) {
-  if (!await confirm(`Move ${entries(plan.steps.length)} to the archive`, diff(hunks), "Move")) return;
-  const { applied } = await call("compact", { path: plan.path });
+  const answer = await confirm(`Move ${entries(plan.steps.length)} to the archive`, diff(hunks), "Move", () => call("compact", { path: plan.path }));
+  if (!answer) return;
   done();
-  offerUndo(`Moved ${entries(applied)}.`, plan.path, done);
+  offerUndo(`Moved ${entries(answer.applied)}.`, plan.path, done);
 }
 
 /** planned returns a file near its limit with its entries, those that leave next first. */

@@ -2,7 +2,7 @@
 
 import { call, readOnly } from "./api.js";
 import { add, setTask } from "./change.js";
-import { badge, bar, button, checkbox, distance, fileLink, h, item, keep, live, news, plural, put, rows, select, small, to } from "./dom.js";
+import { badge, bar, button, checkbox, distance, field, fileLink, h, item, keep, live, news, plural, put, rows, select, small, to } from "./dom.js";
 import { inline } from "./markdown.js";
 import { beside } from "./reader.js";
 
@@ -19,10 +19,11 @@ const project = (t) => /(?:^|\s)#project:([\p{L}\p{N}_./-]+)/u.exec(t.text)?.[1]
 export function tasks(section, params) {
   const state = select("State", [["open"], ["done"], ["all"]]);
   const only = select("Project", [["", "all projects"]]);
+  const words = field("Filter", "words, #tag", params.words);
   const notes = checkbox({ checked: params.notes });
   const count = news();
   state.value = params.state ?? "open";
-  put(section, bar({ oninput: () => page.run() }, h("label", "Show ", state), only, h("label", notes, " also of ordinary notes"),
+  put(section, bar({ oninput: () => page.run() }, h("label", "Show ", state), only, words, h("label", notes, " also of ordinary notes"),
     !readOnly && button("Add a task", () => add(page.run, "todo_add"))), count);
   const view = beside(section);
 
@@ -36,13 +37,14 @@ export function tasks(section, params) {
   }
 
   const page = live(async (signal) => {
-    keep({ state: state.value === "open" ? "" : state.value, notes: notes.checked && "1", project: only.value });
+    keep({ state: state.value === "open" ? "" : state.value, notes: notes.checked && "1", project: only.value, words: words.value });
     const answer = await call("todos", { state: state.value, notes: notes.checked }, signal);
     const projects = [...new Set(answer.todos.map(project).filter(Boolean))].sort();
     const chosenProject = only.value || params.project || "";
     put(only, ["", ...projects].map((p) => h("option", { value: p, selected: p === chosenProject }, p || "all projects")));
     only.hidden = projects.length === 0;
-    const shown = answer.todos.filter((t) => !only.value || project(t) === only.value);
+    const given = words.value.toLowerCase().split(/\s+/);
+    const shown = answer.todos.filter((t) => (!only.value || project(t) === only.value) && given.every((w) => t.text.toLowerCase().includes(w)));
     const overdue = shown.filter((t) => t.overdue).length;
     put(count, shown.length === 0 ? ["No tasks here. ", !notes.checked && to("tasks", { notes: 1 }, "Look in ordinary notes too")]
       : plural(shown.length, state.value === "all" ? "task" : `${state.value} task`), overdue > 0 && `, ${overdue} overdue`);
