@@ -76,7 +76,7 @@ type console struct {
 
 const example = `# 2026-02-05
 
-- The billing database runs in eu-central-1. <!-- visibility=public_ok -->
+- The billing database runs in eu-central-1.
 - The landlord wants 900 euros.
 - [ ] Add an index on reports.created_at
 `
@@ -287,8 +287,8 @@ func TestFind(t *testing.T) {
 	c.wait(contains("main > section > article .hit", "Emma"))
 }
 
-// TestTick checks that a task is ticked after its plan was shown, and that the
-// tick can be undone.
+// TestTick checks that a task in one file is ticked at once, one in several files
+// after its plan was shown, and that a tick can be undone.
 func TestTick(t *testing.T) {
 	c := start(t, map[string]string{"memory/2026-02-05.md": example})
 	c.open()
@@ -302,22 +302,23 @@ func TestTick(t *testing.T) {
 	before := file()
 	c.goTo("tasks")
 	c.do(chromedp.WaitVisible(".task input"), chromedp.Click(".task input"))
-	c.wait(contains("dialog", "memory/2026-02-05.md:5"))
-	if file() != before {
-		t.Fatal("the file changed before consent")
-	}
-	c.do(chromedp.Click("dialog .primary"))
 	c.wait(contains("#notice", "Done, in 1 place"))
 	if !strings.Contains(file(), "- [x] Add an index") {
 		t.Fatalf("the task is not ticked:\n%s", file())
 	}
 	c.do(chromedp.Click("#notice button"))
-	c.wait(contains("dialog", "Undo 1 change"))
-	c.do(chromedp.Click("dialog .primary"))
 	c.wait(contains("#notice", "Undid 1 change"))
 	if file() != before {
 		t.Errorf("after the undo:\n%s", file())
 	}
+	c.save("memory/2026-02-06.md", "# 2026-02-06\n\n- [ ] Add an index on reports.created_at\n")
+	c.wait(contains("main .rows", "2026-02-06.md"))
+	c.do(chromedp.Click(".task input"))
+	c.wait(contains("dialog", "memory/2026-02-05.md:5"))
+	if file() != before {
+		t.Error("the file changed before consent")
+	}
+	c.do(chromedp.KeyEvent(kb.Escape))
 	c.goTo("journal")
 	c.wait(contains(".rows", "undone"))
 	c.wait(contains(".session h3", "console"))
@@ -342,7 +343,8 @@ func TestReadOnly(t *testing.T) {
 // TestViews checks that the view of another caller contains what this caller
 // gets from the daemon.
 func TestViews(t *testing.T) {
-	c := start(t, map[string]string{"memory/2026-02-05.md": example})
+	c := start(t, map[string]string{"memory/2026-02-05.md": example,
+		"memory/2026-02-05.public.md": "---\nvisibility: public_ok\n---\n\n- The billing database has two copies.\n"})
 	var want struct {
 		Hits []struct{ Text string }
 	}
@@ -353,14 +355,21 @@ func TestViews(t *testing.T) {
 	c.open()
 	c.goTo("views")
 	c.search("database landlord")
-	c.wait("document.querySelectorAll('[aria-label=You] .row').length === 2")
+	c.wait("document.querySelectorAll('[aria-label=You] .row').length >= 2")
 	c.wait("document.querySelectorAll('[aria-label=They] .row').length === 1")
 	c.wait(contains("[aria-label=They] .rows", strings.TrimPrefix(want.Hits[0].Text, "- ")))
-	c.wait(contains("[aria-label=They]", "1 hidden from them"))
+	c.wait(contains("[aria-label=They]", "hidden from them"))
+	c.goTo("given")
+	c.wait(contains("pre.file", "2026-02-05"))
+	c.search("where does the billing database run")
+	c.wait(contains("pre.file", "eu-central-1"))
+	c.do(chromedp.SetValue("[aria-label=Context]", "public"))
+	evaluate[chromedp.Void](c, "document.querySelector('[aria-label=Context]').dispatchEvent(new Event('input', {bubbles: true}))")
+	c.wait("!" + contains("pre.file", "eu-central-1"))
 }
 
 // pages are the pages of the console.
-var pages = []string{"find", "browse", "days", "tasks", "longterm", "journal", "views", "health"}
+var pages = []string{"find", "browse", "days", "tasks", "longterm", "journal", "given", "views", "health"}
 
 // TestText checks that text of the memory is shown as it is on every page, and
 // that none of it is executed.

@@ -7,6 +7,7 @@ import { button, h, later, notify, put, to } from "./dom.js";
 import { isTyping } from "./drafts.js";
 import { days } from "./days.js";
 import { find } from "./find.js";
+import { given } from "./given.js";
 import { health } from "./health.js";
 import { journal } from "./journal.js";
 import { longterm } from "./longterm.js";
@@ -16,10 +17,10 @@ import { views } from "./views.js";
 
 // Each page is a function of its element and its parameters that returns a function to refresh it,
 // and one to stop it.
-const pages = { find, browse, days, tasks, longterm, journal, views, health };
+const pages = { find, browse, days, tasks, longterm, journal, given, views, health };
 const titles = {
   find: "Find", browse: "Browse", days: "Days", tasks: "Tasks", longterm: "Long term", journal: "Journal",
-  views: "Who sees", health: "Health", read: "File",
+  given: "Agents get", views: "Who sees", health: "Health", read: "File",
 };
 const all = { ...pages, read };
 const nothing = { refresh: () => {}, stop: () => {} };
@@ -109,7 +110,7 @@ async function follow() {
   }
 }
 
-const help = "/ search · 1 to 8 pages · j, k next and previous row · Enter open or select · h, l list and file · e edit · " +
+const help = "/ search · 1 to 9 pages · j, k next and previous row · Enter open or select · h, l list and file · e edit · " +
   "v change who sees it · f forget · c copy its place · n, t add a note, a task · Ctrl+Enter save · Esc cancel";
 
 const keys = {

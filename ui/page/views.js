@@ -1,7 +1,7 @@
-// The same search for another caller, beside one's own, and what an agent is given.
+// The same search for another caller, beside one's own.
 
 import { call } from "./api.js";
-import { bar, entries, field, h, live, news, number, put, quiet, rows, select, shown } from "./dom.js";
+import { bar, entries, field, h, live, news, number, put, quiet, rows, select } from "./dom.js";
 import { row, suggestions } from "./find.js";
 
 export function views(section) {
@@ -10,12 +10,9 @@ export function views(section) {
   const context = select("Context", [["public", "in public"], ["private", "in private"], ["unknown", "unknown context"]]);
   const mine = rows();
   const theirs = rows();
-  const given = h("pre.file", { tabindex: 0 });
-  const sums = Array.from({ length: 3 }, () => news());
-  const prompt = h("details", { ontoggle: () => page.run() },
-    h("summary", "What an agent is given when a session of this caller starts"), sums[2], given);
+  const sums = [news(), news()];
   section.append(bar({ oninput: () => page.run() }, query, subject, context, suggestions("subject")),
-    quiet("Entries with a bar at the left are hidden from them. All text of a file has the same readers."), prompt,
+    quiet("Entries with a bar at the left are hidden from them. All text of a file has the same readers."),
     h("div.columns.even",
       h("article", { "aria-label": "You" }, h("h2", "You"), sums[0], mine),
       h("article", { "aria-label": "They" }, h("h2", "They"), sums[1], theirs)));
@@ -33,10 +30,6 @@ export function views(section) {
       return item;
     }));
     put(theirs, some.hits.map((hit) => row(hit, undefined, signal)));
-    if (!prompt.open) return;
-    const answer = await call("context", { format: "auto", ...scope }, signal);
-    given.textContent = shown(answer.text) || "Nothing.";
-    sums[2].textContent = `${number(answer.chars)} characters, about ${number(answer.tokens)} tokens`;
   });
   return page;
 }
