@@ -1,15 +1,13 @@
 // Markdown as elements. Raw HTML is shown as text, and images are named, not loaded.
 
-import { button, confirm, h, to } from "./dom.js";
+import { button, confirm, copy, h, to } from "./dom.js";
 
 const deepest = 12; // nested lists and quotes
 const longest = 40000; // characters of a paragraph with marks
 
 /** outside returns a link to another site. It opens after its whole address was shown. */
 function outside(url, content) {
-  const open = async () => {
-    if (await confirm("Open this address?", h("code", url), "Open")) window.open(url, "_blank", "noopener,noreferrer");
-  };
+  const open = () => confirm("Open this address?", h("code", url), "Open", () => window.open(url, "_blank", "noopener,noreferrer"));
   return button(content, open, { class: "outside" });
 }
 
@@ -32,6 +30,10 @@ function target(written, content, links) {
 const rules = [
   [/\\([!-/:-@[-`{-~])/y, (m) => m[1]],
   [/(`+)(?!`)([^]{0,3000}?[^`])\1(?!`)/y, (m) => h("code", m[2].replace(/\n/g, " ").replace(/^ (.*[^ ].*) $/, "$1"))],
+  [/\$\$?(?=[^\s$])([^$]{0,2000}?[^\s$\\])\$\$?(?!\d)/y, (m) => h("code.math", m[0])],
+  [/==(?=\S)([^]{0,2000}?\S)==/y, (m, links, depth) => h("mark", inline(m[1], links, depth + 1))],
+  [/<kbd>([^<>\n]{0,200})<\/kbd>/yi, (m) => h("kbd", m[1])],
+  [/\[\^([^\]\s]{1,100})\]/y, (m) => h("sup", { title: `footnote ${m[1]}` }, m[1])],
   [/<!--[^]{0,3000}?-->/y, (m) => h("span.comment", { title: m[0] })],
   [/!\[([^\]\n]{0,500})\]\([^)\n]{0,1000}\)/y, (m) => h("span.badge", `image: ${m[1] || "unnamed"}`)],
   [/!?\[\[([^[\]\n|#]{1,300})(#[^[\]\n|]{0,300})?(?:\|([^[\]\n]{1,300}))?\]\]/y,
@@ -50,7 +52,7 @@ const rules = [
 export function inline(text, links = new Map(), depth = 0) {
   if (depth > deepest || text.length > longest) return [text];
   const parts = [];
-  const special = /[\\`<!\[*_~#]|https?:/gi;
+  const special = /[\\`<!\[*_~#$=]|https?:/gi;
   for (let at = 0; at < text.length;) {
     special.lastIndex = at;
     const next = special.exec(text)?.index ?? text.length;
@@ -123,7 +125,8 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
     } else if ((m = fence.exec(line))) {
       const closing = new RegExp(`^ {0,3}\\${m[1][0]}{${m[1].length},}\\s*$`);
       for (i++; i < lines.length && !closing.test(lines[i]);) i++;
-      element = h("pre", { "data-language": m[2], tabindex: 0 }, h("code", lines.slice(start + 1, i).map((l) => dedent(l, indent(line))).join("\n")));
+      const code = lines.slice(start + 1, i).map((l) => dedent(l, indent(line))).join("\n");
+      element = h("div.code", h("p.language", m[2], " ", button("Copy", () => copy(code, "the code"))), h("pre", { tabindex: 0 }, h("code", code)));
       i++;
     } else if (indent(line) >= 4) {
       while (i < lines.length && (isBlank(lines[i]) || indent(lines[i]) >= 4)) i++;
@@ -136,7 +139,11 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
       element = h("hr");
     } else if (/^ {0,3}>/.test(line)) {
       while (i < lines.length && /^ {0,3}>/.test(lines[i])) i++;
-      element = h("blockquote", { dir: "auto" }, nested(lines.slice(start, i).map((l) => l.replace(/^ {0,3}> ?/, "")), first + start));
+      const inside = lines.slice(start, i).map((l) => l.replace(/^ {0,3}> ?/, ""));
+      const callout = /^\[!(\w+)\][-+]?\s*(.*)$/.exec(inside[0]);
+      if (callout) inside[0] = "";
+      element = h("blockquote", { dir: "auto", class: callout && "callout" },
+        callout && h("p", h("strong", callout[2] || callout[1].toLowerCase())), nested(inside, first + start));
     } else if (/^ {0,3}<!--/.test(line)) {
       while (i < lines.length - 1 && !lines[i].includes("-->")) i++;
       element = h("p.quiet", lines.slice(start, ++i).join("\n"));
@@ -153,7 +160,8 @@ export function blocks(lines, first = 1, { links = new Map(), tick = () => null,
         task && tick(first + start, task[1] !== " "), h("div", nested(inner, first + start))));
     } else if (line.includes("|") && delimiter.test(lines[i + 1] ?? "") && lines[i + 1].includes("-") && cells(line).length === cells(lines[i + 1]).length) {
       for (i += 2; i < lines.length && lines[i].includes("|");) i++;
-      const row = (l, name) => h("tr", cells(l).map((cell) => h(name, inline(cell, links))));
+      const aligned = cells(lines[start + 1]).map((d) => (/:-*:/.test(d) ? "center" : d.endsWith(":") && "end"));
+      const row = (l, name) => h("tr", cells(l).map((cell, n) => h(name, { class: aligned[n] }, inline(cell, links))));
       element = h("div.wide", { tabindex: 0 }, h("table", h("thead", row(line, "th")),
         h("tbody", lines.slice(start + 2, i).map((l) => row(l, "td")))));
     } else {
