@@ -228,7 +228,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if sizes[".js"] > 90<<10 || sizes[".css"] > 10<<10 {
+	if sizes[".js"] > 120<<10 || sizes[".css"] > 14<<10 {
 		t.Errorf("%v bytes", sizes)
 	}
 	link := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
