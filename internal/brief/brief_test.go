@@ -1,10 +1,9 @@
 package brief
 
 import (
+	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,10 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestGolden compares blocks with golden files. Each archive below testdata
 // contains the files of a root and the blocks rendered from them. A section
@@ -27,7 +25,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 //	-- full: description --
 //
 // contains settings, one per line: context, lang, max_items, max_chars
-// and max_full. The section after it is the expected block. The path of a file
+// and max_full. The section after it is the expected block; of a later one, the
+// lines that differ from the first, if these are fewer. The path of a file
 // determines its role in the block; with relevant, every entry matches, in
 // order.
 //
@@ -44,7 +43,9 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			text := txtar.Format(archive)
 			var files []txtar.File
+			var first []byte
 			for i := 0; i < len(archive.Files); i++ {
 				f := archive.Files[i]
 				format, _, ask := strings.Cut(f.Name, ": ")
@@ -62,18 +63,15 @@ func TestGolden(t *testing.T) {
 					t.Errorf("%s: the block does not end with its line", f.Name)
 				}
 				checkHidden(t, f.Name, block.Text)
-				got := block.Text + blockStats(t, block)
-				if *update {
-					archive.Files[i].Data = []byte(got)
-				} else if diff := cmp.Diff(string(archive.Files[i].Data), got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
+				got := []byte(block.Text + blockStats(t, block))
+				archive.Files[i].Data = got
+				if first == nil {
+					first = got
+				} else if changed := golden.Diff(first, got); bytes.Count(changed, []byte("\n")) < bytes.Count(got, []byte("\n")) {
+					archive.Files[i].Data = changed
 				}
 			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(archive), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
+			golden.File(t, name, text, txtar.Format(archive))
 		})
 	}
 }

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -19,15 +17,14 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 // TestPrintGolden compares printed answers with golden files. An archive in
 // testdata/print contains an answer as sent over the wire, in a file named
 // after its operation and its parameters, and the expected output: to a pipe,
-// to standard error ("aside"), on a terminal (if different), and with colors, where ⟦1;31⟧ stands for the code of a style and ⟦⟧
-// for its end.
+// to standard error ("aside"), the lines that differ on a terminal, and the lines with colors,
+// where ⟦1;31⟧ stands for the code of a style and ⟦⟧ for its end.
 func TestPrintGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/print/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -60,23 +57,12 @@ func TestPrintGolden(t *testing.T) {
 			painted, paintedAside := l.printAnswer(true, true)
 			add("piped", piped)
 			add("aside", aside)
-			if typed != piped {
-				add("terminal", typed)
-			}
-			add("in colours", renderSequences(painted))
-			add("aside in colours", renderSequences(paintedAside))
+			add("terminal", string(golden.Diff(golden.Encode([]byte(piped)), golden.Encode([]byte(typed)))))
+			add("in colours", renderSequences(painted+paintedAside))
 			if diff := cmp.Diff(styleSequence.ReplaceAllString(painted, ""), typed); diff != "" {
 				t.Errorf("colours change more than colours (-with +without):\n%s", diff)
 			}
-			got, want := string(txtar.Format(out)), string(txtar.Format(a))
-			if got == want {
-				return
-			}
-			if !*update {
-				t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
-			} else if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			golden.File(t, name, txtar.Format(a), txtar.Format(out))
 		})
 	}
 }
@@ -84,8 +70,15 @@ func TestPrintGolden(t *testing.T) {
 // styleSequence matches the escape sequences of styles.
 var styleSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-func renderSequences(s string) string {
-	s = styleSequence.ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
+// renderSequences returns the lines of a text with styles.
+func renderSequences(text string) string {
+	var styled strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "\x1b") {
+			styled.WriteString(line)
+		}
+	}
+	s := styleSequence.ReplaceAllStringFunc(styled.String(), func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
 	return strings.ReplaceAll(s, "⟦0⟧", "⟦⟧")
 }
 
