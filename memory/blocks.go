@@ -266,7 +266,7 @@ func extendBlocks(tops []topBlock, text []byte, body int, ln lines) []topBlock {
 			to--
 		}
 		tops[i].to = to
-		if t := &tops[i]; t.block == HTML && t.kind == topEntry {
+		if t := &tops[i]; t.kind == topEntry && (t.block == HTML || t.block == Paragraph) {
 			if s := ln.span(t.from, t.to); markupOnly(text[s.Start:s.End]) {
 				t.kind = topComment
 			}
@@ -275,10 +275,13 @@ func extendBlocks(tops []topBlock, text []byte, body int, ln lines) []topBlock {
 	return tops
 }
 
-// markupOnly reports whether an HTML block contains only comments and <private>
-// tags.
+// markupOnly reports whether a block contains only comments and <private> tags.
 func markupOnly(b []byte) bool {
 	for b = bytes.TrimSpace(b); len(b) > 0; b = bytes.TrimSpace(b) {
+		if end := percentComment(b, 0); end > 0 {
+			b = b[end:]
+			continue
+		}
 		if b[0] != '<' {
 			return false
 		}
@@ -467,36 +470,14 @@ func IsInjectedHeader(line string) bool {
 	return line == FilteredHeader || injectedRE().MatchString(line)
 }
 
-// percentBlock returns the last line of the comment of Obsidian that begins at the
-// start of line i and ends at the end of a line, or 0 if there is none. last is the
-// last line that the search has read.
-func (p *docParser) percentBlock(code map[int]bool, i int) (to, last int) {
-	start := p.ln.start(i) + len(percentMark)
-	for last = i; last <= p.ln.count(); last++ {
-		from := max(start, p.ln.start(last))
-		line := bytes.TrimRight(p.text[from:p.ln.start(last+1)], " \t\n")
-		n := bytes.Index(line, percentMark)
-		if n < 0 || code[last] {
-			continue
-		}
-		inside := p.text[start : from+n]
-		if n+len(percentMark) == len(line) && len(bytes.TrimSpace(inside)) > 0 && !hasMarks(inside) {
-			return last, last
-		}
-		return 0, last
-	}
-	return 0, last
-}
-
-// findHidden returns the lines of generated text, injected blocks and comments of Obsidian
-// outside code. Spaces replace them in the text, so that memory never indexes its own output.
+// findHidden returns the lines of generated text and injected blocks outside code. Spaces replace them in the text, so that memory never indexes its own output.
 func (p *docParser) findHidden(tops []topBlock) (regions []lineRange) {
 	text := p.text[p.body:]
 	if !bytes.Contains(text, []byte(markerWord)) && !bytes.Contains(text, []byte("[Memory:")) &&
-		!bytes.Contains(text, []byte(FilteredHeader)) && !bytes.Contains(text, percentMark) {
+		!bytes.Contains(text, []byte(FilteredHeader)) {
 		return nil
 	}
-	code, unclosed, unclosedPercent := codeLines(tops, p.body, p.ln), false, false
+	code, unclosed := codeLines(tops, p.body, p.ln), false
 	line := func(i int) string {
 		s := p.ln.span(i, i)
 		return string(bytes.TrimRight(p.text[s.Start:s.End], " \t\n"))
@@ -507,10 +488,6 @@ func (p *docParser) findHidden(tops []topBlock) (regions []lineRange) {
 		}
 		to := 0
 		switch s := line(i); {
-		case strings.HasPrefix(s, string(percentMark)) && !unclosedPercent:
-			var last int
-			to, last = p.percentBlock(code, i)
-			p.d.percent, unclosedPercent = p.d.percent || to > 0, last > p.ln.count()
 		case strings.TrimLeft(s, " ") == GeneratedOpen && !unclosed:
 			for to = i + 1; to <= p.ln.count() && strings.TrimLeft(line(to), " ") != GeneratedClose; to++ {
 			}

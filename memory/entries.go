@@ -114,7 +114,7 @@ func (p *docParser) ownAttributes(e *Entry, b *block) (attrs []attr) {
 				p.reportBroken(p.ln.at(c.src.Start))
 			case commentUnclosed:
 				p.addProblem("comment_unclosed", p.ln.at(c.src.Start),
-					"unclosed comment; the rest of the file is plain text, and the file is private. Add -->")
+					"the comment is not closed in its paragraph; the file is private. Close or remove the comment")
 				p.doubtful = true
 			case commentAttributes:
 				rest := lf.buf[c.to:]

@@ -111,9 +111,13 @@ func (f *inlineElements) scanLeaf(l *leaf) {
 			if end := percentComment(b, i); end > 0 {
 				l.comments = append(l.comments, comment{from: i, to: end, src: Span{l.pos(i), l.pos(end-1) + 1}})
 				i, f.percent = end, true
-			} else {
-				i += runLen(b[i:], '%')
+				break
 			}
+			if bytes.HasPrefix(b[i:], percentMark) && (i == 0 || b[i-1] == '\n') {
+				l.comments = append(l.comments, comment{from: i, to: i, src: Span{l.pos(i), l.pos(i)}, state: commentUnclosed})
+				f.percent = true
+			}
+			i += runLen(b[i:], '%')
 		case '[':
 			if end, ok := f.scanWikilink(b, i); ok {
 				i = end
@@ -328,13 +332,13 @@ func (l *leaf) textFrom(from int) string {
 	return b.String()
 }
 
-// percentMark opens and closes a comment of Obsidian: %%comment%%.
+// percentMark opens and closes a comment of Obsidian in one block: %%comment%%.
 var percentMark = []byte("%%")
 
 // percentComment returns the end of the comment of Obsidian that begins at b[i], or 0
 // if none does. A comment begins and ends with a word, so that formats such as
 // %%d are text. It contains neither HTML comments nor <private> tags, which keep
-// their effect.
+// their effect. A file in which a line begins with %% and no comment is private.
 func percentComment(b []byte, i int) int {
 	if !bytes.HasPrefix(b[i:], percentMark) || !atWordStart(b, i) {
 		return 0

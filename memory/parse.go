@@ -313,7 +313,7 @@ func (p *docParser) readHeading(t *topBlock) {
 	for _, lf := range p.read(t).leaves {
 		text = lf.heading()
 		for _, c := range lf.comments {
-			if c.state == commentBroken {
+			if c.state == commentBroken || c.state == commentUnclosed {
 				p.reportBroken(t.from)
 			} else if setsPrivate(c.attrs) {
 				p.addProblem("attributes_stray", t.from,

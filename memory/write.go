@@ -357,7 +357,7 @@ func NewTask(text, due string) (string, error) {
 // hasPercentComment reports whether a text contains a comment of Obsidian outside
 // code, as written or on one line.
 func hasPercentComment(text string) bool {
-	if strings.Count(text, string(percentMark)) < 2 {
+	if !strings.Contains(text, string(percentMark)) {
 		return false
 	}
 	return slices.ContainsFunc([]string{"\n" + text, strings.Join(textWords(text), " ")},
