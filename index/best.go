@@ -21,7 +21,7 @@ func (s *search) compare(c, d candidate) int {
 	if c.superseded != d.superseded {
 		return cmp.Compare(c.superseded, d.superseded)
 	}
-	cp, dp := s.table.variantAt(c.variant), s.table.variantAt(d.variant)
+	cp, dp := s.table.fileAt(c.file), s.table.fileAt(d.file)
 	return cmp.Or(cmp.Compare(dp.important.at(int(d.entry)), cp.important.at(int(c.entry))),
 		cmp.Compare(s.timeOf(d.entryKey), s.timeOf(c.entryKey)), s.inOrder(c.entryKey, d.entryKey))
 }
@@ -51,19 +51,19 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
 	}
 	choose := func(a *acc) bool {
-		score, candidates := s.variantBound(a)
-		if math.IsInf(score, 1) || !low(score, s.phrases.most[a.variant]) {
+		score, candidates := s.fileBound(a)
+		if math.IsInf(score, 1) || !low(score, s.phrases.most[a.file]) {
 			return true
 		}
 		total.entries += candidates
 		total.files += min(candidates, 1)
 		return false
 	}
-	last := uint32(noVariant) // variant of the candidate before
+	last := uint32(noFile) // file of the candidate before
 	s.eachMatch(choose, func(c candidate) {
 		total.entries++
-		if c.variant != last {
-			last = c.variant
+		if c.file != last {
+			last = c.file
 			total.files++
 		}
 		if low(s.scoreBound(c.score), c.phrases) {
@@ -83,7 +83,7 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 // candidate stands for.
 func (s *search) dupHash(c candidate) uint64 {
 	if s.isSummary(c) {
-		return uint64(c.variant)
+		return uint64(c.file)
 	}
 	return s.entryAt(c.entryKey).dup
 }
@@ -92,7 +92,7 @@ func (s *search) dupHash(c candidate) uint64 {
 type fold struct {
 	hits   []candidate
 	others map[uint64][]candidate // entries with the text of a hit, by dup, best first
-	more   map[uint32]int         // other candidates of the file of a hit, by variant number
+	more   map[uint32]int         // other candidates of the file of a hit, by file number
 	total  counts
 	next   int // offset of the next page, or 0
 }
@@ -113,10 +113,10 @@ func (s *search) foldCandidates(offset, limit int) (f fold) {
 		dups, files := make(map[uint64]bool), make(map[uint32]bool)
 		for _, c := range top {
 			d := s.dupHash(c)
-			if dups[d] || s.grouped(c) && files[c.variant] {
+			if dups[d] || s.grouped(c) && files[c.file] {
 				continue
 			}
-			dups[d], files[c.variant] = true, true
+			dups[d], files[c.file] = true, true
 			f.hits = append(f.hits, c)
 		}
 		if len(f.hits) > want || n >= f.total.entries {
@@ -139,8 +139,8 @@ func (s *search) grouped(c candidate) bool {
 	if s.query.ByFile || s.query.Mode != Recent {
 		return s.query.ByFile
 	}
-	v := s.table.variantAt(c.variant)
-	return v.file.Kind == memory.Note && v.oldest == v.newest
+	v := s.table.fileAt(c.file)
+	return v.Kind == memory.Note && v.oldest == v.newest
 }
 
 // countOthers adds the candidates that the hits of a page stand for.
@@ -152,7 +152,7 @@ func (s *search) countOthers(f *fold) {
 		chosen[s.dupHash(c)] = c.entryKey
 		some |= 1 << (c.dup & 63)
 		if s.grouped(c) {
-			f.more[c.variant] = -1 // the hit itself
+			f.more[c.file] = -1 // the hit itself
 			if a, _ := s.cellOf(c); a != nil {
 				a.onPage = true
 			}
@@ -161,8 +161,8 @@ func (s *search) countOthers(f *fold) {
 	f.others = make(map[uint64][]candidate)
 	choose := func(a *acc) bool { return a.onPage || a.some == 0 || a.dups&some != 0 }
 	s.eachCandidate(choose, func(c candidate) {
-		if n, ok := f.more[c.variant]; ok {
-			f.more[c.variant] = n + 1
+		if n, ok := f.more[c.file]; ok {
+			f.more[c.file] = n + 1
 		}
 		if some>>(c.dup&63)&1 == 0 {
 			return

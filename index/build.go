@@ -44,24 +44,27 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 			Stamp:   stamp,
 			Hash:    hash,
 		},
-		name:    doc.Place.Session,
-		contact: doc.Front.ContactID,
+		name:      doc.Place.Session,
+		contact:   doc.Front.ContactID,
+		partition: doc.Partition,
+		entries:   make([]entry, 0, len(doc.Entries)),
+		links:     linksOf(doc),
 	}
 	f.secret = slices.ContainsFunc(
 		[]string{f.Path, f.name, f.Session, f.contact, doc.Front.SubjectID, f.Owner, doc.Partition.Owner},
 		func(s string) bool { return secrets.Find(s) != nil })
-	w := fileWriter{builder: b, file: f}
+	w := fileWriter{builder: b, file: f, fields: fieldsOf(f.partition)}
 	if before != nil && before.Hash != hash && !before.Truncated {
 		w.before = before
 	}
 	w.writeDocument(withTitle(doc))
-	if w.before != nil && slices.ContainsFunc(f.variants, func(v *variant) bool { return v.terms > maxFileTerms }) {
+	if w.before != nil && f.terms > maxFileTerms {
 		return b.buildFile(doc, stamp, hash, nil)
 	}
 	return f, w.blocks
 }
 
-// maxFileTerms bounds the distinct terms of a variant in the index, because each
+// maxFileTerms bounds the distinct terms of a file in the index, because each
 // takes about a kilobyte and ten microseconds when bleve stores it. Four
 // megabytes of English text have fewer. Texts with fewer than
 // minCounted bytes cannot have as many.
@@ -72,29 +75,25 @@ const (
 
 type fileWriter struct {
 	*builder
-	known   map[string]struct{} // distinct terms of the variant, nil for a short text or if blocks are reused
+	known   map[string]struct{} // distinct terms of the file, nil for a short text or if blocks are reused
 	file    *file
 	before  *file      // record whose blocks may be reused, nil for none
 	blocks  []*block   // in order; the first one starts the file
-	variant *variant   // last variant
 	fields  fieldNames // of its partition
 	open    *block     // last block
 	timed   bool       // the last entry has words of time
 	decides bool       // the last entry has some of decisionVerbs
 }
 
-// writeDocument writes the variant of the file.
+// writeDocument writes the blocks of the file.
 func (w *fileWriter) writeDocument(doc *memory.Document) {
-	v := &variant{partition: doc.Partition, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc)}
-	w.variant, w.fields = v, fieldsOf(v.partition)
-	w.file.variants = append(w.file.variants, v)
+	v := w.file
 	last, _ := slotOf(len(doc.Entries) - 1)
 	v.blocks, v.parts = make([]uint32, last+1), make([]part, last+1)
 	for n := range v.parts {
 		v.parts[n].sum = w.sumOf(entriesIn(doc, n))
 	}
 	before := w.reusable()
-	w.known = nil
 	if before != nil {
 		v.terms = before.terms
 	} else if len(doc.Source) >= minCounted {
@@ -112,28 +111,23 @@ func (w *fileWriter) writeDocument(doc *memory.Document) {
 	}
 }
 
-// reusable returns the variant in the record before from which most blocks of the open
-// variant can be reused, or nil.
-func (w *fileWriter) reusable() *variant {
-	nth := len(w.file.variants) - 1
-	if w.before == nil || nth >= len(w.before.variants) {
-		return nil
-	}
-	v, equal := w.before.variants[nth], 0
-	for n, p := range w.variant.parts {
-		if v.has(n, p.sum) {
+// reusable returns the record before if most blocks can be reused from it, or nil.
+func (w *fileWriter) reusable() *file {
+	equal := 0
+	for n, p := range w.file.parts {
+		if w.before.has(n, p.sum) {
 			equal++
 		}
 	}
-	if v.partition != w.variant.partition || 2*equal < len(w.variant.parts) {
+	if equal == 0 || w.before.partition != w.file.partition || 2*equal < len(w.file.parts) {
 		return nil
 	}
-	return v
+	return w.before
 }
 
 // reuseBlock adds the n-th block from a record.
-func (w *fileWriter) reuseBlock(doc *memory.Document, n int, before *variant) {
-	v := w.variant
+func (w *fileWriter) reuseBlock(doc *memory.Document, n int, before *file) {
+	v := w.file
 	v.blocks[n], v.parts[n] = before.blocks[n], before.parts[n]
 	v.length += v.parts[n].length
 	for range entriesIn(doc, n) {
@@ -144,9 +138,9 @@ func (w *fileWriter) reuseBlock(doc *memory.Document, n int, before *variant) {
 
 // writeBlock builds the n-th block.
 func (w *fileWriter) writeBlock(doc *memory.Document, n int) {
-	v := w.variant
+	v := w.file
 	v.blocks[n] = noBlock
-	w.open = &block{variant: len(w.file.variants) - 1, nth: n}
+	w.open = &block{nth: n}
 	w.blocks = append(w.blocks, w.open)
 	before := v.length
 	if n == 0 {
@@ -190,7 +184,7 @@ const maxParent = 200
 
 // writeEntry writes the next entry to the open block.
 func (w *fileWriter) writeEntry(doc *memory.Document) {
-	n := len(w.variant.entries)
+	n := len(w.file.entries)
 	e := doc.ShownEntry(n)
 	_, slot := slotOf(n)
 	w.timed, w.decides = false, false
@@ -265,7 +259,7 @@ func dueDays(e *memory.Entry) (days []string) {
 // addEntry adds the record of the next entry, in which only what depends on its terms is
 // set.
 func (w *fileWriter) addEntry(doc *memory.Document, rec entry) {
-	n := len(w.variant.entries)
+	n := len(w.file.entries)
 	e := &doc.Entries[n]
 	rec.time = noTime
 	if !e.Time.IsZero() {
@@ -278,11 +272,11 @@ func (w *fileWriter) addEntry(doc *memory.Document, rec entry) {
 			rec.flags |= flagDone
 		}
 	}
-	w.variant.entries = append(w.variant.entries, rec)
-	w.variant.important.set(n, cap(w.variant.entries), e.Importance)
+	w.file.entries = append(w.file.entries, rec)
+	w.file.important.set(n, cap(w.file.entries), e.Importance)
 	if w.embeds && !w.file.secret {
 		_, key := embeddedText(doc, e)
-		w.variant.keys.set(n, cap(w.variant.entries), key)
+		w.file.keys.set(n, cap(w.file.entries), key)
 	}
 }
 
@@ -343,10 +337,10 @@ func (w *fileWriter) countTokens(s string, slot int) (n int) {
 
 func (w *fileWriter) count(v *slots, slot int) {
 	v.set(slot, v.level(slot).next())
-	w.variant.length++
+	w.file.length++
 }
 
-// admit reports whether the variant has room for a term. The order of the calls
+// admit reports whether the file has room for a term. The order of the calls
 // decides which terms have, so it must depend on the text only.
 func (w *fileWriter) admit(key string) bool {
 	if _, ok := w.known[key]; ok {
@@ -367,7 +361,7 @@ func (w *fileWriter) markTerm(s termKind, term string, slot int) {
 	}
 }
 
-// slotsOf returns the slots of a term in the open block, or nil if the variant has
+// slotsOf returns the slots of a term in the open block, or nil if the file has
 // no room for the term.
 func (w *fileWriter) slotsOf(s termKind, term string) *slots {
 	w.key = append(append(w.key[:0], byte(s)), term...)

@@ -92,19 +92,17 @@ func TestReusedBlocks(t *testing.T) {
 		reused += len(all) - len(blocks)
 		must(t, table.assignBlocks(f))
 		for _, b := range blocks {
-			built[f.variants[b.variant].blocks[b.nth]] = b
+			built[f.blocks[b.nth]] = b
 		}
 		for _, b := range all {
-			got := built[f.variants[b.variant].blocks[b.nth]]
+			got := built[f.blocks[b.nth]]
 			if got == nil || !reflect.DeepEqual(got.fields, b.fields) {
-				t.Fatalf("round %d: block %d of variant %d differs", round, b.nth, b.variant)
+				t.Fatalf("round %d: block %d differs", round, b.nth)
 			}
 		}
-		for i, v := range f.variants {
-			if w := fresh.variants[i]; !reflect.DeepEqual(v.entries, w.entries) || v.length != w.length || v.terms < w.terms ||
-				!slices.Equal(v.important, w.important) {
-				t.Fatalf("round %d: the record of variant %d differs", round, i)
-			}
+		if !reflect.DeepEqual(f.entries, fresh.entries) || f.length != fresh.length || f.terms < fresh.terms ||
+			!slices.Equal(f.important, fresh.important) {
+			t.Fatalf("round %d: the record differs", round)
 		}
 		if before != nil {
 			table.removeFile(before, f)

@@ -102,10 +102,10 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 		case t.period != nil && s.dates.asksDue:
 			covered = slices.ContainsFunc(dueDays(e), t.period.isDue)
 		case t.period != nil:
-			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.variant)
+			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.file)
 		case t.isType:
 			covered = e.Type == t.term
-			if t.term == chosen && s.decided.has(s.table.variantAt(k.variant), int(k.entry)) {
+			if t.term == chosen && s.decided.has(s.table.fileAt(k.file), int(k.entry)) {
 				covered, own = true, tuning.mine
 			}
 		}

@@ -130,18 +130,18 @@ const newestFiles = 500
 
 // searchFiles is Search without the store. It reads the newest readable files.
 func (x *Index) searchFiles(ctx context.Context, view memory.View, q Query) (res Result, err error) {
-	var files []*variant
-	for _, v := range x.snapshot().variants.all() {
+	var files []*file
+	for _, v := range x.snapshot().byNumber.all() {
 		if v != nil && view.Readable(v.partition) {
 			files = append(files, v)
 		}
 	}
-	slices.SortFunc(files, func(a, b *variant) int {
+	slices.SortFunc(files, func(a, b *file) int {
 		return cmp.Or(cmp.Compare(b.newest, a.newest), strings.Compare(a.file.Path, b.file.Path))
 	})
 	var docs []*memory.Document
 	for _, v := range files[:min(len(files), newestFiles)] {
-		if doc, err := x.opt.Source.Load(v.file.Path); err == nil {
+		if doc, err := x.opt.Source.Load(v.Path); err == nil {
 			docs = append(docs, doc)
 		}
 	}

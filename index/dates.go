@@ -121,7 +121,7 @@ func (s *search) readPeriod(n *namedPeriod) (df int) {
 		}
 		return df
 	}
-	for number, v := range s.table.variants.all() {
+	for number, v := range s.table.byNumber.all() {
 		if v == nil || v.newest < n.first || v.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
 			continue
 		}
@@ -139,11 +139,11 @@ func (s *search) readPeriod(n *namedPeriod) (df int) {
 	return df
 }
 
-func (s *search) dateFactor(variant uint32, e *entry) float64 {
+func (s *search) dateFactor(file uint32, e *entry) float64 {
 	f := 1.0
 	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {
-		case e.time == noTime, s.copied(variant), s.dates.asksDue:
+		case e.time == noTime, s.copied(file), s.dates.asksDue:
 		case inside:
 			f = max(f, tuning.period)
 		case n.isDay:

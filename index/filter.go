@@ -13,7 +13,7 @@ import (
 )
 
 // A preparedFilter contains what a search evaluates once of its [Filter]: the conditions
-// on postings. Those on a variant are evaluated once for each variant, and the
+// on postings. Those on a file are evaluated once for each file, and the
 // remaining ones for each record.
 type preparedFilter struct {
 	set          entrySet // entries that pass the conditions on postings; nil if all pass
@@ -23,7 +23,7 @@ type preparedFilter struct {
 // An entrySet is a set of entries: one bit for each slot, by block number.
 type entrySet []uint32
 
-func (s entrySet) has(p *variant, e int) bool {
+func (s entrySet) has(p *file, e int) bool {
 	b, slot := slotOf(e)
 	return s.hasSlot(p.blocks[b], slot)
 }
@@ -115,10 +115,10 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// passesVariant reports whether a variant passes the conditions that concern all
-// of its entries. It reads the record of the variant only if necessary. If ask is
+// passesFile reports whether a file passes the conditions that concern all
+// of its entries. It reads the record of the file only if necessary. If ask is
 // set, the caller must also evaluate the record of each entry.
-func (s *search) passesVariant(n uint32) (pass, ask bool) {
+func (s *search) passesFile(n uint32) (pass, ask bool) {
 	q, kind := &s.query.Filter, s.table.rows.at(n).kind
 	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) ||
 		(kind == memory.Archive && !q.Archived || kind == memory.Review && !q.Review) && !slices.Contains(q.Kinds, kind) {
@@ -126,7 +126,7 @@ func (s *search) passesVariant(n uint32) (pass, ask bool) {
 	}
 	ask = q.State != nil
 	if since, until := s.filter.since, s.filter.until; since != noTime || until != forever {
-		v := s.table.variantAt(n)
+		v := s.table.fileAt(n)
 		if v.newest < since || v.oldest > until || since != noTime && s.copied(n) {
 			return false, false
 		}
@@ -135,7 +135,7 @@ func (s *search) passesVariant(n uint32) (pass, ask bool) {
 	if q.Path == "" && q.Session == "" && q.Contact == "" {
 		return true, ask
 	}
-	f := s.table.variantAt(n).file
+	f := s.table.fileAt(n)
 	return (q.Path == "" || MatchPath(q.Path, f.Path)) &&
 		(q.Session == "" || f.Kind == memory.Session && f.name == q.Session || f.Session == q.Session) &&
 		(q.Contact == "" || f.contact == q.Contact), ask
@@ -143,9 +143,9 @@ func (s *search) passesVariant(n uint32) (pass, ask bool) {
 
 const forever = math.MaxInt64
 
-// passesEntry reports whether one entry passes the conditions that passesVariant
+// passesEntry reports whether one entry passes the conditions that passesFile
 // does not cover.
-func (s *search) passesEntry(p *variant, e int) bool {
+func (s *search) passesEntry(p *file, e int) bool {
 	return (s.filter.set == nil || s.filter.set.has(p, e)) && s.passesRecord(&p.entries[e])
 }
 

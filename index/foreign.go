@@ -53,7 +53,7 @@ func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*mem
 		t.addFile(f)
 		read[f] = doc
 		for _, block := range blocks {
-			block.number = f.variants[block.variant].blocks[block.nth]
+			block.number = f.blocks[block.nth]
 			block.AddIDField()
 			all = append(all, block)
 		}

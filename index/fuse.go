@@ -47,7 +47,7 @@ func WordsOnly(text string) bool {
 type meaningMatches struct {
 	list    []candidate           // best first, then the replies to questions among them
 	ranks   map[entryKey]*ranking // nil if the search is by words only
-	passing map[uint32]bool       // by variant: it passes the filter
+	passing map[uint32]bool       // by file: it passes the filter
 
 	least, most float64 // of similar
 }
@@ -107,7 +107,7 @@ func (s *search) raiseReplies(excluded []string) {
 	shares := make(map[entryKey]float64)
 	missing := make(map[TextRef]bool)
 	for _, c := range s.meaning.list {
-		v, next := s.table.variantAt(c.variant), entryKey{c.variant, c.entry + 1}
+		v, next := s.table.fileAt(c.file), entryKey{c.file, c.entry + 1}
 		if s.query.ByFile || v.entries[c.entry].flags&flagQuestion == 0 || int(next.entry) == len(v.entries) {
 			continue
 		}
@@ -162,12 +162,12 @@ func (s *search) passesPhrases(k entryKey, excluded []string) bool {
 // entriesOf returns the entries with a text that pass the filter, in order.
 func (s *search) entriesOf(t TextRef) (list []entryKey) {
 	for _, k := range s.table.texts.get(t) {
-		pass, known := s.meaning.passing[k.variant]
+		pass, known := s.meaning.passing[k.file]
 		if !known {
-			pass, _ = s.passesVariant(k.variant)
-			s.meaning.passing[k.variant] = pass
+			pass, _ = s.passesFile(k.file)
+			s.meaning.passing[k.file] = pass
 		}
-		if pass && s.passesEntry(s.table.variantAt(k.variant), int(k.entry)) {
+		if pass && s.passesEntry(s.table.fileAt(k.file), int(k.entry)) {
 			list = append(list, k)
 		}
 	}
@@ -207,8 +207,8 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 	files := make(map[uint32]bool)
 	s.eachOther(func(c candidate) {
 		total.entries++
-		if !files[c.variant] && (s.query.MeaningOnly || !s.matchesWords(c.variant)) {
-			files[c.variant] = true
+		if !files[c.file] && (s.query.MeaningOnly || !s.matchesWords(c.file)) {
+			files[c.file] = true
 			total.files++
 		}
 	})
@@ -226,7 +226,7 @@ func (s *search) addScores(all []candidate) {
 	}
 	for i := range all {
 		c, r := &all[i], s.meaning.ranks[all[i].entryKey]
-		weight := s.weightOf(c.variant)
+		weight := s.weightOf(c.file)
 		c.superseded = 0 // by words, see [search.placeSuccessors]
 		if s.query.MeaningOnly {
 			c.score = r.similar * weight
@@ -280,8 +280,8 @@ func (s *search) eachOther(yield func(candidate)) {
 	}
 }
 
-func (s *search) matchesWords(variant uint32) bool {
-	if n := s.at[variant]; n > 0 {
+func (s *search) matchesWords(file uint32) bool {
+	if n := s.at[file]; n > 0 {
 		for e := range int(s.accs[n-1].n) {
 			if _, ok := s.rankedEntry(&s.accs[n-1], e); ok {
 				return true

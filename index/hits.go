@@ -14,8 +14,8 @@ import (
 )
 
 type entryKey struct {
-	variant uint32
-	entry   int32
+	file  uint32
+	entry int32
 }
 
 func (s *search) buildHits(res *Result) {
@@ -41,9 +41,9 @@ func (s *search) buildHits(res *Result) {
 		if s.isSummary(c) && doc.Summary(s.view) != "" {
 			e = doc.SummaryEntry(e)
 		}
-		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
+		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.file]}
 		switch t := s.entryAt(c.entryKey).time; {
-		case s.copied(c.variant):
+		case s.copied(c.file):
 			h.Time = time.Time{}
 		case t != noTime && t != e.Time.UnixNano(): // see [file.setWritten]
 			h.Time = time.Unix(0, t)
@@ -74,7 +74,7 @@ func (s *search) buildHits(res *Result) {
 func (s *search) isSummary(c candidate) bool {
 	a, _ := s.cellOf(c)
 	return a != nil && a.some == 0 && s.meaning.ranks[c.entryKey] == nil &&
-		s.table.variantAt(c.variant).file.Kind == memory.Session
+		s.table.fileAt(c.file).Kind == memory.Session
 }
 
 // describeHit sets the fields that compare a hit with the words of the query.
@@ -115,7 +115,7 @@ func (s *search) loadFiles(all []candidate) {
 	}
 	var files []*file
 	for _, c := range all {
-		f := s.table.variantAt(c.variant).file
+		f := s.table.fileAt(c.file)
 		if _, ok := s.documents[f]; !ok {
 			s.documents[f] = nil
 			files = append(files, f)
@@ -150,7 +150,7 @@ func (s *search) loadFiles(all []candidate) {
 // same text. If there is none, resolveEntry returns nil, and the result is degraded until
 // the index has the change.
 func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
-	v := s.table.variantAt(k.variant)
+	v := s.table.fileAt(k.file)
 	s.loadFiles([]candidate{{entryKey: k}})
 	if s.err != nil {
 		return nil, nil

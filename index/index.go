@@ -155,7 +155,7 @@ func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block)
 		f.edition = next.edition
 		next.addFile(f)
 		for _, b := range blocks[i] {
-			b.number = f.variants[b.variant].blocks[b.nth]
+			b.number = f.blocks[b.nth]
 			if !f.secret {
 				b.path = f.Path
 			}

@@ -17,7 +17,7 @@ type candidate struct {
 }
 
 // eachMatch calls yield for every entry that matches the query and passes the
-// filter, variant by variant. It omits the variants with words that choose
+// filter, file by file. It omits the files with words that choose
 // rejects. The scores lack the additions of [search.exactScore].
 func (s *search) eachMatch(choose func(*acc) bool, yield func(candidate)) {
 	q := s.query
@@ -43,7 +43,7 @@ func (s *search) eachMatch(choose func(*acc) bool, yield func(candidate)) {
 
 // timeOf returns the time of an entry, or noTime if it has none but that of a copy.
 func (s *search) timeOf(k entryKey) int64 {
-	if s.copied(k.variant) {
+	if s.copied(k.file) {
 		return noTime
 	}
 	return s.entryAt(k).time
@@ -53,10 +53,10 @@ func (s *search) timeOf(k entryKey) int64 {
 // saved in one minute.
 const manyFiles = 50
 
-// copied reports whether the only time of the entries of a variant is that of a copy. It
+// copied reports whether the only time of the entries of a file is that of a copy. It
 // counts readable files only, so it reveals nothing about others.
 func (s *search) copied(number uint32) bool {
-	minute := s.table.variantAt(number).minute
+	minute := s.table.fileAt(number).minute
 	if minute == 0 {
 		return false
 	}
@@ -113,18 +113,18 @@ func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
 	if a.out || a.n == 0 {
 		return candidate{}, false
 	}
-	k := entryKey{a.variant, int32(e)}
+	k := entryKey{a.file, int32(e)}
 	sections := s.query.Mode == Relevance // a word may occur in the section path
 	file := a.score * tuning.file
 	if a.some == 0 {
-		pt := s.table.variantAt(a.variant)
+		pt := s.table.fileAt(a.file)
 		return candidate{entryKey: k, score: file, dup: uint16(pt.entries[0].dup), phrases: s.phrases.counts[k]},
 			e == 0 && sections && s.passesEntry(pt, 0) && s.passesText(k)
 	}
 	cells := s.cells[a.first : a.first+a.n]
 	c := &cells[e]
 	if c.own == 0 || c.marks&markOut != 0 || c.marks&markOwn == 0 && !sections ||
-		a.checkEach && !s.passesRecord(&s.table.variantAt(a.variant).entries[e]) ||
+		a.checkEach && !s.passesRecord(&s.table.fileAt(a.file).entries[e]) ||
 		!s.passesText(k) {
 		return candidate{}, false
 	}
@@ -147,8 +147,8 @@ func (s *search) neighbourScore(a *acc, e int) float64 {
 	if before.own+after.own == 0 {
 		return 0
 	}
-	v, near := s.table.variantAt(a.variant), 0.0
-	if v.file.Kind == memory.Session {
+	v, near := s.table.fileAt(a.file), 0.0
+	if v.Kind == memory.Session {
 		near = tuning.near
 	}
 	share := near
@@ -161,14 +161,14 @@ func (s *search) neighbourScore(a *acc, e int) float64 {
 // eachFiltered yields, without a score, each entry that the view may read and that
 // passes the filter.
 func (s *search) eachFiltered(yield func(candidate)) {
-	for n, v := range s.table.variants.all() {
+	for n, v := range s.table.byNumber.all() {
 		if n%1024 == 0 && s.stopped() {
 			return
 		}
 		if v == nil || !s.view.Readable(v.partition) {
 			continue
 		}
-		if pass, _ := s.passesVariant(n); !pass {
+		if pass, _ := s.passesFile(n); !pass {
 			continue
 		}
 		for e := range v.entries {
@@ -179,7 +179,7 @@ func (s *search) eachFiltered(yield func(candidate)) {
 	}
 }
 
-func (s *search) entryAt(k entryKey) *entry { return &s.table.variantAt(k.variant).entries[k.entry] }
+func (s *search) entryAt(k entryKey) *entry { return &s.table.fileAt(k.file).entries[k.entry] }
 
 // scoreBound returns an upper bound of the exact score of a candidate with the given
 // score, including rounding errors.
@@ -192,9 +192,9 @@ func (s *search) scoreBound(score float64) float64 {
 
 const rounding = 1 + 1e-9
 
-// variantBound returns an upper bound of the exact scores in a variant, and the number of
+// fileBound returns an upper bound of the exact scores in a file, and the number of
 // its candidates. The bound is infinite if it requires reading each candidate.
-func (s *search) variantBound(a *acc) (score float64, candidates int) {
+func (s *search) fileBound(a *acc) (score float64, candidates int) {
 	switch {
 	case a.checkEach || a.some == 0 && s.filter.set != nil || s.phrases.passing != nil:
 	case s.query.Mode == Relevance && a.some == 0:
@@ -203,7 +203,7 @@ func (s *search) variantBound(a *acc) (score float64, candidates int) {
 		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file),
 			int(a.pass)
 	case s.query.Mode == Overlap && !s.query.All:
-		r := s.table.variantAt(a.variant)
+		r := s.table.fileAt(a.file)
 		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.words), len(s.words.terms))
 		return score + math.Abs(score)*(rounding-1), int(a.full)
 	}
@@ -218,20 +218,20 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 		if a, cells := s.cellOf(c); a != nil {
 			hits = int(cells[c.entry].words)
 		}
-		return overlapScore(q, s.weightOf(c.variant), e.time,
-			s.table.variantAt(c.variant).important.at(int(c.entry)), hits,
+		return overlapScore(q, s.weightOf(c.file), e.time,
+			s.table.fileAt(c.file).important.at(int(c.entry)), hits,
 			len(s.words.terms))
 	case q.Mode == Recent || len(s.words.terms) == 0:
 		return float64(s.timeOf(c.entryKey)) / 1e9, Why{}
 	}
-	date := c.score * (s.dateFactor(c.variant, e)*s.ownFactor(c.entryKey) - 1)
+	date := c.score * (s.dateFactor(c.file, e)*s.ownFactor(c.entryKey) - 1)
 	return c.score + date, Why{Date: date}
 }
 
-// cellOf returns the accumulator and the cells of the variant of a candidate, or
-// nil if the variant contains no query terms.
+// cellOf returns the accumulator and the cells of the file of a candidate, or
+// nil if the file contains no query terms.
 func (s *search) cellOf(c candidate) (a *acc, cells []cell) {
-	if i := s.at[c.variant]; i > 0 {
+	if i := s.at[c.file]; i > 0 {
 		a = &s.accs[i-1]
 		cells = s.cells[a.first : a.first+a.n]
 	}

@@ -103,8 +103,8 @@ func (s *search) rankNames() {
 	}
 	slices.SortStableFunc(words, func(a, b nameWord) int { return cmp.Compare(a.blocks, b.blocks) })
 	type place struct {
-		variant uint32
-		slot    int
+		file uint32
+		slot int
 	}
 	type match struct{ words, missing int }
 	var names map[place]match
@@ -115,7 +115,7 @@ func (s *search) rankNames() {
 				for v != 0 {
 					slot, n := v.next()
 					v = v.without(slot)
-					p := place{r.variant, slot}
+					p := place{r.file, slot}
 					m, ok := names[p]
 					if i == 0 && !ok {
 						m = match{0, int(n)}
@@ -142,14 +142,14 @@ func (s *search) rankNames() {
 		}
 	}
 	for p, m := range names {
-		k := entryKey{p.variant, 0}
+		k := entryKey{p.file, 0}
 		if m.missing > 0 || m.words < most {
 			continue
 		}
 		if s.phrases.counts == nil {
 			s.phrases.counts, s.phrases.most = make(map[entryKey]uint8), make(map[uint32]uint8)
 		}
-		s.phrases.counts[k], s.phrases.most[k.variant] = 1, 1
+		s.phrases.counts[k], s.phrases.most[k.file] = 1, 1
 	}
 }
 

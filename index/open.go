@@ -110,10 +110,8 @@ func (t *table) load(s *store) error {
 	}
 	blocks := make(map[uint32]bool) // whether a newest version has them
 	for _, f := range all {
-		for _, p := range f.variants {
-			for _, n := range p.blocks {
-				blocks[n] = blocks[n] || newest[f.Path] == f
-			}
+		for _, n := range f.blocks {
+			blocks[n] = blocks[n] || newest[f.Path] == f
 		}
 		if newest[f.Path] == f {
 			t.addFile(f)
@@ -135,7 +133,7 @@ func (t *table) load(s *store) error {
 		}
 	}
 	for n, r := range t.blocks.all() {
-		if r.variant == noVariant {
+		if r.file == noFile {
 			t.freeBlocks = append(t.freeBlocks, n)
 		}
 	}

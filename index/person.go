@@ -58,8 +58,8 @@ func (s *search) ownFactor(k entryKey) float64 {
 	if s.own == nil {
 		return 1
 	}
-	v := s.table.variantAt(k.variant)
-	if slices.Contains(ownKinds, v.file.Kind) || s.own.has(v, int(k.entry)) {
+	v := s.table.fileAt(k.file)
+	if slices.Contains(ownKinds, v.Kind) || s.own.has(v, int(k.entry)) {
 		return tuning.mine
 	}
 	return 1

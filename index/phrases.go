@@ -21,7 +21,7 @@ const (
 type phraseMatches struct {
 	passing  entrySet           // candidates that pass the phrases, nil if these exclude none
 	counts   map[entryKey]uint8 // number of phrases, in the candidates that contain some; nil without phrases
-	most     map[uint32]uint8   // maximum of counts, by variant number
+	most     map[uint32]uint8   // maximum of counts, by file number
 	complete int                // number of candidates that contain all phrases
 	note     string
 }
@@ -48,7 +48,7 @@ func (s *search) applyPhrases(not []string) {
 	}
 	// isPossible reports whether an entry may contain enough phrases.
 	isPossible := func(c candidate) bool {
-		pt := s.table.variantAt(c.variant)
+		pt := s.table.fileAt(c.file)
 		some := false
 		for _, set := range sets {
 			has := set == nil || set.has(pt, int(c.entry)) // a Thai phrase has only parts
@@ -79,7 +79,7 @@ func (s *search) applyPhrases(not []string) {
 		if s.err != nil {
 			return
 		}
-		f := s.table.variantAt(c.variant).file
+		f := s.table.fileAt(c.file)
 		if !read[f] && len(read) == maxPhraseFiles {
 			s.phrases.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were "+
 				"searched; add words or a filter", maxPhraseFiles)
@@ -102,7 +102,7 @@ func (s *search) applyPhrases(not []string) {
 		all := int(n) == len(want)
 		if n > 0 {
 			s.phrases.counts[c.entryKey] = n
-			s.phrases.most[c.variant] = max(s.phrases.most[c.variant], n)
+			s.phrases.most[c.file] = max(s.phrases.most[c.file], n)
 		}
 		if all && n > 0 {
 			s.phrases.complete++
@@ -110,11 +110,11 @@ func (s *search) applyPhrases(not []string) {
 		if all && !s.grouped(c) {
 			texts[s.dupHash(c)] = true
 		} else if all {
-			texts[uint64(c.variant)] = true
+			texts[uint64(c.file)] = true
 		}
 		if passing != nil && (all || !s.query.Exact) {
 			b, slot := slotOf(int(c.entry))
-			passing[s.table.variantAt(c.variant).blocks[b]] |= 1 << slot
+			passing[s.table.fileAt(c.file).blocks[b]] |= 1 << slot
 		}
 	}
 	s.phrases.passing = passing
@@ -122,10 +122,10 @@ func (s *search) applyPhrases(not []string) {
 
 // passesText reports whether the phrases of the query do not exclude a candidate.
 func (s *search) passesText(k entryKey) bool {
-	return s.phrases.passing == nil || s.phrases.passing.has(s.table.variantAt(k.variant), int(k.entry))
+	return s.phrases.passing == nil || s.phrases.passing.has(s.table.fileAt(k.file), int(k.entry))
 }
 
-// chooseAll rejects no variant.
+// chooseAll rejects no file.
 func chooseAll(*acc) bool { return true }
 
 // countPhrases returns how many of the wanted phrases are in the text of an entry or in

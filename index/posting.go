@@ -187,15 +187,14 @@ type key struct {
 
 func termKey(kind termKind, term string) key { return key{kind, term} }
 
-// A block is up to 20 consecutive slots of a variant. It implements bleve's Document.
+// A block is up to 20 consecutive slots of a file. It implements bleve's Document.
 type block struct {
-	variant int     // index of the variant in its file
-	nth     int     // index of the block in its variant
-	number  uint32  // number in the table
-	path    string  // of the file, or "" if it is secret
-	record  []byte  // record of the file, only in its first block
-	fields  []field // of its terms
-	id      bleve.TokenFrequencies
+	nth    int     // index of the block in its file
+	number uint32  // number in the table
+	path   string  // of the file, or "" if it is secret
+	record []byte  // record of the file, only in its first block
+	fields []field // of its terms
+	id     bleve.TokenFrequencies
 }
 
 type blockTerm struct {

@@ -115,8 +115,8 @@ func (s *search) prefixNote(files int) string {
 	found := make(map[uint32]bool)
 	for _, term := range s.completionsOf(prefix) {
 		s.eachBlock(termKey(kindWord, term), func(_ uint32, r ref, _ slots) {
-			if pass, _ := s.passesVariant(r.variant); pass {
-				found[r.variant] = true
+			if pass, _ := s.passesFile(r.file); pass {
+				found[r.file] = true
 			}
 		})
 	}

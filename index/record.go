@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -16,19 +15,10 @@ import (
 // the table.
 type file struct {
 	FileInfo
-	edition  uint64     // of the table that got this record
-	written  int64      // modification time at which this content was first seen, or noTime
-	name     string     // file name of the session
-	contact  string     // contact_id
-	variants []*variant // one
-
-	// secret is set for a file whose path or ids contain a credential. Its record and the
-	// terms of its names are not on disk, so the file is applied again after a restart.
-	secret bool
-}
-
-// A variant is the content of a file, which is in one partition.
-type variant struct {
+	edition   uint64 // of the table that got this record
+	written   int64  // modification time at which this content was first seen, or noTime
+	name      string // file name of the session
+	contact   string // contact_id
 	partition memory.Partition
 	length    uint32   // tokens of all slots
 	blocks    []uint32 // block numbers, in order
@@ -38,7 +28,6 @@ type variant struct {
 	keys      sparse[TextKey] // of the embedded text of each entry, zero for none
 
 	// The following fields are not stored.
-	file   *file
 	number uint32 // in the table
 	parts  []part // of the blocks; nil after a restart
 	terms  int    // upper bound of the distinct terms
@@ -46,18 +35,22 @@ type variant struct {
 	oldest, newest int64   // range of the times of the entries
 	minute         int64   // in which the file was saved, if the entries have no other times, or 0
 	importance     float64 // maximum of the entries, or zero
+
+	// secret is set for a file whose path or ids contain a credential. Its record and the
+	// terms of its names are not on disk, so the file is applied again after a restart.
+	secret bool
 }
 
-// A part is the contribution of a block to its variant.
+// A part is the contribution of a block to its file.
 type part struct {
 	sum    uint64 // hash of its entries
 	length uint32 // tokens of its slots
 }
 
-// has reports whether the n-th block of a variant, which may be nil, is known to be that of
+// has reports whether the n-th block of a file, which may be nil, is known to be that of
 // entries with the hash sum.
-func (p *variant) has(n int, sum uint64) bool {
-	return p != nil && n < len(p.parts) && p.parts[n].sum == sum
+func (f *file) has(n int, sum uint64) bool {
+	return f != nil && n < len(f.parts) && f.parts[n].sum == sum
 }
 
 type entry struct {
@@ -67,7 +60,7 @@ type entry struct {
 	flags  uint8
 }
 
-// A sparse holds a value of each entry of a variant. Few variants have entries with
+// A sparse holds a value of each entry of a file. Few files have entries with
 // other values than zero, so it is nil until the first of these is set.
 type sparse[T comparable] []T
 
@@ -109,7 +102,7 @@ func entriesIn(doc *memory.Document, n int) []memory.Entry {
 	return doc.Entries[first:end]
 }
 
-// entryOfSlot returns the index in the entries of the variant for slot s of block
+// entryOfSlot returns the index in the entries of the file for slot s of block
 // b, or -1 for the head of the file.
 func entryOfSlot(b, s int) int { return b*slotsPerBlock + s - 1 }
 
@@ -118,15 +111,11 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 42
+const recordVersion = 43
 
 // marshal returns the stored form of the record.
 func (f *file) marshal() []byte {
-	n := 0
-	for _, p := range f.variants {
-		n += len(p.entries)
-	}
-	c := codec{b: make([]byte, 0, 192+24*n)}
+	c := codec{b: make([]byte, 0, 192+24*len(f.entries))}
 	f.code(&c)
 	return c.b
 }
@@ -161,41 +150,31 @@ func (f *file) code(c *codec) {
 	c.string(&f.contact)
 	c.string(&f.Claim)
 	c.bool(&f.Truncated)
-	list(c, &f.variants, 6)
-	for i := range f.variants {
-		if c.decodes {
-			f.variants[i] = &variant{}
-		}
-		f.variants[i].code(c)
-	}
-}
-
-func (p *variant) code(c *codec) {
-	c.string(&p.partition.Owner)
-	kind := p.partition.Kind()
+	c.string(&f.partition.Owner)
+	kind := f.partition.Kind()
 	number(c, &kind)
-	p.partition = memory.PartitionOf(p.partition.Owner, kind)
-	c.bad = c.bad || kind != p.partition.Kind()
-	number(c, &p.length)
-	list(c, &p.blocks, 1)
-	for i := range p.blocks {
-		number(c, &p.blocks[i])
-		c.bad = c.bad || p.blocks[i] >= maxBlocks
+	f.partition = memory.PartitionOf(f.partition.Owner, kind)
+	c.bad = c.bad || kind != f.partition.Kind()
+	number(c, &f.length)
+	list(c, &f.blocks, 1)
+	for i := range f.blocks {
+		number(c, &f.blocks[i])
+		c.bad = c.bad || f.blocks[i] >= maxBlocks
 	}
-	list(c, &p.entries, 11)
+	list(c, &f.entries, 11)
 	before := int64(noTime) // the times in one file are close together, or missing
-	for i := range p.entries {
-		p.codeEntry(c, i, before)
-		before = p.entries[i].time
+	for i := range f.entries {
+		f.codeEntry(c, i, before)
+		before = f.entries[i].time
 	}
-	p.links.code(c, len(p.entries))
-	b, _ := slotOf(len(p.entries) - 1)
-	c.bad = c.bad || b != len(p.blocks)-1
+	f.links.code(c, len(f.entries))
+	b, _ := slotOf(len(f.entries) - 1)
+	c.bad = c.bad || b != len(f.blocks)-1
 }
 
 // codeEntry codes the n-th entry, with its time as the difference from another.
-func (p *variant) codeEntry(c *codec, n int, before int64) {
-	e, importance, key := &p.entries[n], math.Float64bits(p.important.at(n)), p.keys.at(n)
+func (f *file) codeEntry(c *codec, n int, before int64) {
+	e, importance, key := &f.entries[n], math.Float64bits(f.important.at(n)), f.keys.at(n)
 	flags := e.flags
 	if importance != 0 {
 		flags |= flagImportance
@@ -208,11 +187,11 @@ func (p *variant) codeEntry(c *codec, n int, before int64) {
 	c.varint(&e.time, before)
 	if flags&flagImportance != 0 {
 		fixed(c, &importance)
-		p.important.set(n, len(p.entries), math.Float64frombits(importance))
+		f.important.set(n, len(f.entries), math.Float64frombits(importance))
 	}
 	if flags&flagKey != 0 {
 		fixed(c, &key)
-		p.keys.set(n, len(p.entries), key)
+		f.keys.set(n, len(f.entries), key)
 	}
 	if c.decodes {
 		e.flags = flags &^ (flagImportance | flagKey)
@@ -327,47 +306,23 @@ func (f *file) setWritten(before *file) {
 		return
 	}
 	f.written = before.written
-	for _, v := range f.variants {
-		for i := range v.entries {
-			if e := &v.entries[i]; e.time == modified {
-				e.time = f.written
-			}
+	for i := range f.entries {
+		if e := &f.entries[i]; e.time == modified {
+			e.time = f.written
 		}
 	}
 }
 
 // setDerived sets the fields that are not stored.
 func (f *file) setDerived() {
-	f.file, f.Entries, f.Tasks = f, len(f.variants[0].entries), false
-	for _, p := range f.variants {
-		p.file = f
-		f.Tasks = f.Tasks || slices.ContainsFunc(p.entries,
-			func(e entry) bool { return e.flags&(flagOpen|flagDone) != 0 })
-		p.setRanges()
+	f.file, f.Entries = f, len(f.entries)
+	f.oldest, f.newest = forever, noTime
+	for i, e := range f.entries {
+		f.Tasks = f.Tasks || e.flags&(flagOpen|flagDone) != 0
+		f.oldest, f.newest = min(f.oldest, e.time), max(f.newest, e.time)
+		f.importance = max(f.importance, f.important.at(i))
 	}
-}
-
-// setRanges sets the fields that are not stored of the times and the importance of the entries.
-func (p *variant) setRanges() {
-	p.oldest, p.newest = forever, noTime
-	for i := range p.entries {
-		p.oldest, p.newest = min(p.oldest, p.entries[i].time), max(p.newest, p.entries[i].time)
-		p.importance = max(p.importance, p.important.at(i))
+	if f.oldest == f.newest && f.newest == f.written && f.newest != noTime {
+		f.minute = f.newest / int64(time.Minute)
 	}
-	if p.oldest == p.newest && p.newest == p.file.written && p.newest != noTime {
-		p.minute = p.newest / int64(time.Minute)
-	}
-}
-
-// variantFor returns the variant that the view may read, or nil if there is none. The
-// file may be nil.
-func (f *file) variantFor(v memory.View) *variant {
-	if f != nil {
-		for _, p := range f.variants {
-			if v.Readable(p.partition) {
-				return p
-			}
-		}
-	}
-	return nil
 }

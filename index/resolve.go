@@ -12,7 +12,7 @@ import (
 func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
 	err = x.browse(ctx, view, func(s *search) {
 		s.eachBlock(termKey(kindName, key), func(_ uint32, r ref, _ slots) {
-			paths = append(paths, s.table.variantAt(r.variant).file.Path)
+			paths = append(paths, s.table.fileAt(r.file).Path)
 		})
 		slices.Sort(paths)
 		paths = slices.Compact(paths)

@@ -16,7 +16,7 @@ type termOf struct {
 // collector to follow.
 type scores struct {
 	accs  []acc
-	at    []int32 // by variant number: index in accs plus one
+	at    []int32 // by file number: index in accs plus one
 	cells []cell
 	list  []termPosting // of the current term
 
@@ -38,13 +38,13 @@ type termPosting struct {
 	acc   int32
 }
 
-// An acc accumulates the data of the query terms for one variant, in 64 bytes, the
+// An acc accumulates the data of the query terms for one file, in 64 bytes, the
 // size of a cache line.
 type acc struct {
 	score     float64
 	weight    float64 // see [Query.Weights]
 	dups      uint64  // set of the dups of its entries that contain query terms, modulo 64
-	variant   uint32
+	file      uint32
 	length    uint32  // in tokens
 	first     uint32  // index of its first cell; it has one cell per entry
 	n         uint32  // number of cells
@@ -56,7 +56,7 @@ type acc struct {
 	words     uint8   // maximum of its entries
 	out       bool    // does not pass the filter, and only affects the statistics
 	checkEach bool    // the record of each entry must be evaluated
-	onPage    bool    // the page groups by file and has a hit of the variant
+	onPage    bool    // the page groups by file and has a hit of the file
 }
 
 // A cell holds the data of the query terms for one entry.
@@ -78,12 +78,12 @@ const (
 // spare holds the memory of completed searches.
 var spare = sync.Pool{New: func() any { return new(scores) }}
 
-// reset prepares the memory for the given number of variants.
-func (s *scores) reset(variants int) {
+// reset prepares the memory for the given number of files.
+func (s *scores) reset(files int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
 	s.idfs, s.absent, s.terms = s.idfs[:0], s.absent[:0], nil
 	s.wanted, s.nth, s.withAll = 0, 0, 0
-	s.at = zeros(s.at, variants)
+	s.at = zeros(s.at, files)
 }
 
 // zeros returns n zero values, in the memory of a slice if it suffices.
@@ -101,15 +101,15 @@ func (s *scores) addCells(n int) uint32 {
 	return uint32(first)
 }
 
-// accumulatorOf returns the index of the accumulator of a variant, which it adds if
+// accumulatorOf returns the index of the accumulator of a file, which it adds if
 // necessary.
 func (s *search) accumulatorOf(number uint32) int32 {
 	if i := s.at[number]; i > 0 {
 		return i - 1
 	}
 	row := s.table.rows.at(number)
-	pass, ask := s.passesVariant(number)
-	a := acc{variant: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
+	pass, ask := s.passesFile(number)
+	a := acc{file: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
 	if pass {
 		a.n = row.entries
 		a.first = s.addCells(int(row.entries))
@@ -119,9 +119,9 @@ func (s *search) accumulatorOf(number uint32) int32 {
 	return int32(len(s.accs) - 1)
 }
 
-func (s *search) weightOf(variant uint32) float64 {
+func (s *search) weightOf(file uint32) float64 {
 	if len(s.query.Weights) > 0 {
-		if weight, ok := s.query.Weights[s.table.variantAt(variant).partition.Owner]; ok {
+		if weight, ok := s.query.Weights[s.table.fileAt(file).partition.Owner]; ok {
 			return weight
 		}
 	}
@@ -129,7 +129,7 @@ func (s *search) weightOf(variant uint32) float64 {
 }
 
 // scoreTerms adds the score of each term to the entries that contain it, in their
-// cells, and to their variants.
+// cells, and to their files.
 func (s *search) scoreTerms() {
 	if s.err != nil {
 		return
@@ -207,10 +207,10 @@ func (s *search) scoreTerms() {
 // readTerm reads the postings of a term. It returns the number of entries with the term.
 func (s *search) readTerm(kind termKind, t qterm) (df int) {
 	s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
-		if t.person && s.at[r.variant] == 0 {
+		if t.person && s.at[r.file] == 0 {
 			return
 		}
-		s.list = append(s.list, termPosting{v, block, r.nth, s.touch(r.variant)})
+		s.list = append(s.list, termPosting{v, block, r.nth, s.touch(r.file)})
 		if r.nth == 0 {
 			v = v.without(0) // the head is not an entry
 		}
@@ -219,9 +219,9 @@ func (s *search) readTerm(kind termKind, t qterm) (df int) {
 	return df
 }
 
-// touch returns the index of the accumulator of a variant with the current term.
-func (s *search) touch(variant uint32) int32 {
-	n := s.accumulatorOf(variant)
+// touch returns the index of the accumulator of a file with the current term.
+func (s *search) touch(file uint32) int32 {
+	n := s.accumulatorOf(file)
 	if a := &s.accs[n]; a.tf == 0 {
 		a.tf = 1 // only a mark: each level adds more
 		s.touched = append(s.touched, n)
@@ -232,7 +232,7 @@ func (s *search) touch(variant uint32) int32 {
 // passesSlot reports whether the entry in a slot of a posting passes the filter.
 func (s *search) passesSlot(a *acc, f *termPosting, slot int) bool {
 	return (s.filter.set == nil || s.filter.set.hasSlot(f.block, slot)) &&
-		(!a.checkEach || s.passesRecord(&s.table.variantAt(a.variant).entries[entryOfSlot(int(f.nth), slot)]))
+		(!a.checkEach || s.passesRecord(&s.table.fileAt(a.file).entries[entryOfSlot(int(f.nth), slot)]))
 }
 
 func (s *search) fileNorms() norms {

@@ -176,7 +176,7 @@ func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *pos
 		r.length += float64(part.length)
 		r.filelen += float64(part.filelen)
 	}
-	s.scores.reset(int(t.variants.length))
+	s.scores.reset(int(t.byNumber.length))
 	return s
 }
 
@@ -193,7 +193,7 @@ func (s *search) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
 			return
 		}
 		s.err = s.damaged(s.postings.eachPosting(s.ctx, p.fields[k.kind], k.term, func(number uint32, v slots) {
-			if r := s.table.refOf(number); r.variant != noVariant {
+			if r := s.table.refOf(number); r.file != noFile {
 				fn(number, r, v)
 			}
 		}))
@@ -208,11 +208,11 @@ func (s *search) eachEntry(k key, fn func(entryKey)) {
 			slot, _ := v.next()
 			v = v.without(slot)
 			if e := entryOfSlot(int(r.nth), slot); e >= 0 {
-				fn(entryKey{r.variant, int32(e)})
+				fn(entryKey{r.file, int32(e)})
 			}
 		}
 	})
 }
 
 // visible reports whether a block of bleve is in this version of the table.
-func (s *search) visible(block uint32) bool { return s.table.refOf(block).variant != noVariant }
+func (s *search) visible(block uint32) bool { return s.table.refOf(block).file != noFile }

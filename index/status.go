@@ -34,7 +34,7 @@ func (i FileInfo) SameVersion(o FileInfo) bool {
 }
 
 // Readable reports whether the view may read any part of the indexed file.
-func (i FileInfo) Readable(v memory.View) bool { return i.file.variantFor(v) != nil }
+func (i FileInfo) Readable(v memory.View) bool { return i.file != nil && v.Readable(i.file.partition) }
 
 // SessionName returns the session of the file: its session_id, otherwise the session of the
 // file name. It returns "" for a file without a session.
@@ -44,21 +44,20 @@ func (i FileInfo) SessionName() string { return cmp.Or(i.Session, i.file.name) }
 // and the number of readable entries. It returns false if the view cannot read
 // any part of the file.
 func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) {
-	if p := i.file.variantFor(v); p != nil {
-		return sumOf(i.Hash), len(p.entries), true
+	if !i.Readable(v) {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	return sumOf(i.Hash), i.Entries, true
 }
 
 // EachEntry calls use with the time and the number of words of each entry that the
 // view may read, in order. The time is zero if it is unknown. EachEntry returns
 // false if the view cannot read any part of the file.
 func (i FileInfo) EachEntry(v memory.View, use func(at time.Time, words int)) bool {
-	p := i.file.variantFor(v)
-	if p == nil {
+	if !i.Readable(v) {
 		return false
 	}
-	for _, e := range p.entries {
+	for _, e := range i.file.entries {
 		var at time.Time
 		if e.time != noTime {
 			at = time.Unix(0, e.time)

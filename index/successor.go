@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// links contains the ids of a variant's entries that are in the file, and those
+// links contains the ids of a file's entries that are in the file, and those
 // that its entries supersede. Derived ids are not recorded: see [search.idOf].
 type links struct{ given, supersedes []link }
 
@@ -63,7 +63,7 @@ func linksOf(doc *memory.Document) (l links) {
 	return l
 }
 
-// code codes the links of a variant with the given number of entries.
+// code codes the links of a file with the given number of entries.
 func (l *links) code(c *codec, entries int) {
 	for _, of := range []*[]link{&l.given, &l.supersedes} {
 		list(c, of, 17)
@@ -77,9 +77,9 @@ func (l *links) code(c *codec, entries int) {
 	}
 }
 
-// countSuccessors adds the successors in a variant to the table, or removes them if
+// countSuccessors adds the successors in a file to the table, or removes them if
 // sign is -1.
-func (t *table) countSuccessors(v *variant, sign int) {
+func (t *table) countSuccessors(v *file, sign int) {
 	for _, old := range v.links.supersedes {
 		s := successor{entryKey{v.number, int32(old.entry)}, old.path}
 		countListed(&t.successors, t.edition, old.id, s, sign)
@@ -112,8 +112,8 @@ func (s *search) findSuccessor(of entryKey) (next entryKey, ok bool) {
 func (x *Index) Successors(ctx context.Context, view memory.View, path string) (refs map[string]Ref, err error) {
 	err = x.browse(ctx, view, func(s *search) {
 		refs = map[string]Ref{}
-		v := s.table.files.get(path).variantFor(view)
-		if v == nil {
+		v := s.table.files.get(path)
+		if v == nil || !view.Readable(v.partition) {
 			return
 		}
 		for entry := range v.entries {
@@ -135,14 +135,14 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 }
 
 func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
-	v := s.table.variantAt(of.variant)
-	path, subject := hashOf(v.file.Path), s.view.SubjectOf(v.partition)
+	v := s.table.fileAt(of.file)
+	path, subject := hashOf(v.Path), s.view.SubjectOf(v.partition)
 	id, known := s.idOf(of, v, path)
 	if !known {
 		return next, false
 	}
 	for _, o := range s.table.successors.get(id) {
-		ov := s.table.variantAt(o.variant)
+		ov := s.table.fileAt(o.file)
 		if o.path != 0 && o.path != path || o.entryKey == of || !s.view.Readable(ov.partition) ||
 			subject != "" && subject != s.view.SubjectOf(ov.partition) || apart(v.partition, ov.partition) {
 			continue
@@ -158,13 +158,13 @@ func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 // idOf returns the hash of the id of an entry, if others may supersede it. To derive an id, it
 // reads the file, but only if a readable entry supersedes one of the file by its path: a hidden
 // one must not cause the delay.
-func (s *search) idOf(of entryKey, v *variant, path uint64) (id uint64, ok bool) {
+func (s *search) idOf(of entryKey, v *file, path uint64) (id uint64, ok bool) {
 	i := slices.IndexFunc(v.links.given, func(l link) bool { return int32(l.entry) == of.entry })
 	switch {
 	case i >= 0:
 		return v.links.given[i].id, true
 	case !slices.ContainsFunc(s.table.successors.get(ofFile(path)), func(o successor) bool {
-		return s.view.Readable(s.table.variantAt(o.variant).partition)
+		return s.view.Readable(s.table.fileAt(o.file).partition)
 	}):
 		return 0, false
 	}
@@ -216,7 +216,7 @@ func (s *search) placeBehind(c candidate, ranked func(entryKey) (candidate, bool
 }
 
 func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
-	if n := s.at[k.variant]; n > 0 {
+	if n := s.at[k.file]; n > 0 {
 		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
 	}
 	return c, ok

@@ -10,23 +10,23 @@ import (
 )
 
 // A table is the part of the index in memory: the records of all files, the
-// variants and blocks by number, and the sums that BM25 needs of each partition.
+// files and blocks by number, and the sums that BM25 needs of each partition.
 // It is loaded from the stored records when the index is opened. A batch makes a
 // new version (see [table.edit]), so a search reads one state to its end.
 type table struct {
-	edition      uint64
-	files        shards[string, *file]
-	variants     pages[*variant] // by number, nil for a free one
-	rows         pages[row]      // by variant number
-	blocks       pages[ref]      // by number
-	leaves       pages[leaf]     // by block number
-	freeVariants []uint32
-	freeBlocks   []uint32
-	partitions   map[memory.Partition]*partitionStats
-	successors   shards[uint64, []successor] // by the hash of the id that they supersede
-	texts        shards[TextRef, []entryKey] // entries by their embedded text
-	minutes      shards[savedIn, int]        // number of variants
-	entries      int
+	edition     uint64
+	files       shards[string, *file]
+	byNumber    pages[*file] // by number, nil for a free one
+	rows        pages[row]   // by file number
+	blocks      pages[ref]   // by number
+	leaves      pages[leaf]  // by block number
+	freeNumbers []uint32
+	freeBlocks  []uint32
+	partitions  map[memory.Partition]*partitionStats
+	successors  shards[uint64, []successor] // by the hash of the id that they supersede
+	texts       shards[TextRef, []entryKey] // entries by their embedded text
+	minutes     shards[savedIn, int]        // number of files
+	entries     int
 }
 
 // A savedIn is a minute in which a file of a partition was saved. Its entries have no
@@ -36,10 +36,10 @@ type savedIn struct {
 	minute int64 // since 1970
 }
 
-// A ref identifies the variant of a block.
+// A ref identifies the file of a block.
 type ref struct {
-	variant uint32 // number, or nowhere
-	nth     uint32 // index in the blocks of the variant
+	file uint32 // number, or nowhere
+	nth  uint32 // index in the blocks of the file
 }
 
 // A leaf contains the data of the entries in a block for ranking.
@@ -50,22 +50,22 @@ type leaf struct {
 	questions uint32 // set of the slots that end with a question
 }
 
-// A row contains the data of a variant that ranking reads for each variant with a word.
+// A row contains the data of a file that ranking reads for each file with a word.
 type row struct {
 	entries, length uint32
 	kind            memory.Kind
 }
 
-// noVariant is the variant of an unused block, and noBlock the number of a new one.
+// noFile is the file of an unused block, and noBlock the number of a new one.
 const (
-	noVariant = math.MaxUint32
-	noBlock   = math.MaxUint32
+	noFile  = math.MaxUint32
+	noBlock = math.MaxUint32
 )
 
 // maxBlocks bounds the index, and the memory that a damaged record can request.
 const maxBlocks = 1 << 26
 
-func leafOf(p *variant, n int) (l leaf) {
+func leafOf(p *file, n int) (l leaf) {
 	for s := range l.lengths {
 		if e := entryOfSlot(n, s); e >= 0 && e < len(p.entries) {
 			l.lengths[s] = p.entries[e].length
@@ -103,42 +103,40 @@ func newTable() *table {
 func (t *table) edit() *table {
 	return &table{
 		edition: t.edition + 1, files: t.files.clone(),
-		variants: t.variants.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
-		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
+		byNumber: t.byNumber.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
+		freeNumbers: slices.Clone(t.freeNumbers), freeBlocks: slices.Clone(t.freeBlocks),
 		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: t.texts.clone(),
 		minutes: t.minutes.clone(), entries: t.entries,
 	}
 }
 
-func (t *table) variantAt(n uint32) *variant { return *t.variants.at(n) }
+func (t *table) fileAt(n uint32) *file { return *t.byNumber.at(n) }
 
-// refOf returns the variant of a block of bleve, noVariant if the block is not in this version.
+// refOf returns the file of a block of bleve, noFile if the block is not in this version.
 func (t *table) refOf(block uint32) ref {
 	if block >= t.blocks.length {
-		return ref{variant: noVariant}
+		return ref{file: noFile}
 	}
 	return *t.blocks.at(block)
 }
 
 // assignBlocks gives the new blocks of a file numbers that no block in the table has.
 func (t *table) assignBlocks(f *file) error {
-	for _, p := range f.variants {
-		for i, n := range p.blocks {
-			if n != noBlock {
-				continue
-			}
-			if k := len(t.freeBlocks); k > 0 {
-				p.blocks[i] = t.freeBlocks[k-1]
-				t.freeBlocks = t.freeBlocks[:k-1]
-				continue
-			}
-			n = t.blocks.length
-			if n >= purgeBlock {
-				return fmt.Errorf("index %s: more than %d blocks", f.Path, maxBlocks)
-			}
-			t.growTo(n)
-			p.blocks[i] = n
+	for i, n := range f.blocks {
+		if n != noBlock {
+			continue
 		}
+		if k := len(t.freeBlocks); k > 0 {
+			f.blocks[i] = t.freeBlocks[k-1]
+			t.freeBlocks = t.freeBlocks[:k-1]
+			continue
+		}
+		n = t.blocks.length
+		if n >= purgeBlock {
+			return fmt.Errorf("index %s: more than %d blocks", f.Path, maxBlocks)
+		}
+		t.growTo(n)
+		f.blocks[i] = n
 	}
 	return nil
 }
@@ -146,26 +144,24 @@ func (t *table) assignBlocks(f *file) error {
 func (t *table) growTo(n uint32) {
 	for t.blocks.length <= n {
 		t.leaves.set(t.edition, t.blocks.length, leaf{})
-		t.blocks.set(t.edition, t.blocks.length, ref{variant: noVariant})
+		t.blocks.set(t.edition, t.blocks.length, ref{file: noFile})
 	}
 }
 
 // addFile adds a file with assigned block numbers.
 func (t *table) addFile(f *file) {
 	f.setDerived()
-	for _, p := range f.variants {
-		p.number = t.variants.length
-		if k := len(t.freeVariants); k > 0 {
-			p.number = t.freeVariants[k-1]
-			t.freeVariants = t.freeVariants[:k-1]
-		}
-		t.variants.set(t.edition, p.number, p)
-		t.rows.set(t.edition, p.number, row{uint32(len(p.entries)), p.length, p.file.Kind})
-		for i, n := range p.blocks {
-			t.growTo(n)
-			t.blocks.set(t.edition, n, ref{p.number, uint32(i)})
-			t.leaves.set(t.edition, n, leafOf(p, i))
-		}
+	f.number = t.byNumber.length
+	if k := len(t.freeNumbers); k > 0 {
+		f.number = t.freeNumbers[k-1]
+		t.freeNumbers = t.freeNumbers[:k-1]
+	}
+	t.byNumber.set(t.edition, f.number, f)
+	t.rows.set(t.edition, f.number, row{uint32(len(f.entries)), f.length, f.Kind})
+	for i, n := range f.blocks {
+		t.growTo(n)
+		t.blocks.set(t.edition, n, ref{f.number, uint32(i)})
+		t.leaves.set(t.edition, n, leafOf(f, i))
 	}
 	t.files.set(t.edition, f.Path, f)
 	t.countFile(f, 1)
@@ -176,58 +172,50 @@ func (t *table) addFile(f *file) {
 func (t *table) removeFile(f, next *file) (gone []uint32) {
 	t.countFile(f, -1)
 	t.files.delete(t.edition, f.Path)
-	for v, p := range f.variants {
-		t.variants.set(t.edition, p.number, nil)
-		t.freeVariants = append(t.freeVariants, p.number)
-		for i, n := range p.blocks {
-			if !next.reuses(v, i, n) {
-				t.blocks.set(t.edition, n, ref{variant: noVariant})
-				gone = append(gone, n)
-			}
+	t.byNumber.set(t.edition, f.number, nil)
+	t.freeNumbers = append(t.freeNumbers, f.number)
+	for i, n := range f.blocks {
+		if !next.reuses(i, n) {
+			t.blocks.set(t.edition, n, ref{file: noFile})
+			gone = append(gone, n)
 		}
 	}
 	t.freeBlocks = append(t.freeBlocks, gone...)
 	return gone
 }
 
-// reuses reports whether the file, which may be nil, has the i-th block of the variant v
-// from the record before, where it has the number n.
-func (f *file) reuses(v, i int, n uint32) bool {
-	return f != nil && v < len(f.variants) && i < len(f.variants[v].blocks) && f.variants[v].blocks[i] == n
+// reuses reports whether the file, which may be nil, has the i-th block from the record
+// before, where it has the number n.
+func (f *file) reuses(i int, n uint32) bool {
+	return f != nil && i < len(f.blocks) && f.blocks[i] == n
 }
 
+// countFile adds a file to the sums of its partition, or subtracts it if sign is -1.
 func (t *table) countFile(f *file, sign int) {
-	for _, p := range f.variants {
-		s := partitionStats{Partition: p.partition, fields: fieldsOf(p.partition)}
-		if old := t.partitions[p.partition]; old != nil {
-			s = *old
+	s := partitionStats{Partition: f.partition, fields: fieldsOf(f.partition)}
+	if old := t.partitions[f.partition]; old != nil {
+		s = *old
+	}
+	s.files += sign
+	s.filelen += int64(sign) * int64(f.length)
+	s.entries += sign * len(f.entries)
+	for i := range f.entries {
+		s.length += int64(sign) * int64(f.entries[i].length)
+	}
+	t.countSuccessors(f, sign)
+	before := t.texts.length
+	t.countTexts(f, sign)
+	s.texts += t.texts.length - before
+	if in := (savedIn{f.partition, f.minute}); in.minute != 0 {
+		if n := t.minutes.get(in) + sign; n > 0 {
+			t.minutes.set(t.edition, in, n)
+		} else {
+			t.minutes.delete(t.edition, in)
 		}
-		s.addVariant(p, sign)
-		t.partitions[p.partition] = &s
-		t.countSuccessors(p, sign)
-		before := t.texts.length
-		t.countTexts(p, sign)
-		s.texts += t.texts.length - before
-		if in := (savedIn{p.partition, p.minute}); in.minute != 0 {
-			if n := t.minutes.get(in) + sign; n > 0 {
-				t.minutes.set(t.edition, in, n)
-			} else {
-				t.minutes.delete(t.edition, in)
-			}
-		}
-		if s.files == 0 {
-			delete(t.partitions, s.Partition)
-		}
+	}
+	t.partitions[f.partition] = &s
+	if s.files == 0 {
+		delete(t.partitions, s.Partition)
 	}
 	t.entries += sign * f.Entries
-}
-
-// addVariant adds the variant to the sums, or subtracts it if sign is -1.
-func (s *partitionStats) addVariant(p *variant, sign int) {
-	s.files += sign
-	s.filelen += int64(sign) * int64(p.length)
-	s.entries += sign * len(p.entries)
-	for i := range p.entries {
-		s.length += int64(sign) * int64(p.entries[i].length)
-	}
 }

@@ -86,7 +86,7 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 
 // inOrder compares entries by path, then by position in the file.
 func (s *search) inOrder(c, d entryKey) int {
-	return cmp.Or(strings.Compare(s.table.variantAt(c.variant).file.Path, s.table.variantAt(d.variant).file.Path),
+	return cmp.Or(strings.Compare(s.table.fileAt(c.file).Path, s.table.fileAt(d.file).Path),
 		cmp.Compare(c.entry, d.entry))
 }
 
@@ -108,7 +108,7 @@ func (s *search) spellHeading(term string) string {
 	first, found := entryKey{}, false
 	s.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
-		c := entryKey{r.variant, int32(entryOfSlot(int(r.nth), slot))}
+		c := entryKey{r.file, int32(entryOfSlot(int(r.nth), slot))}
 		if !found || s.inOrder(c, first) < 0 {
 			first, found = c, true
 		}

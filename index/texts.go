@@ -8,9 +8,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// countTexts adds the entries of a variant to those that the table finds by their
+// countTexts adds the entries of a file to those that the table finds by their
 // embedded text, or removes them if sign is -1.
-func (t *table) countTexts(v *variant, sign int) {
+func (t *table) countTexts(v *file, sign int) {
 	for i, key := range v.keys {
 		if key != 0 {
 			countListed(&t.texts, t.edition, TextRef{v.partition, key}, entryKey{v.number, int32(i)}, sign)
@@ -53,11 +53,9 @@ func (f *file) texts() (list []TextRef) {
 	if f == nil {
 		return nil
 	}
-	for _, v := range f.variants {
-		for _, k := range v.keys {
-			if k != 0 {
-				list = append(list, TextRef{v.partition, k})
-			}
+	for _, k := range f.keys {
+		if k != 0 {
+			list = append(list, TextRef{f.partition, k})
 		}
 	}
 	return list
