@@ -122,8 +122,6 @@ type Hit struct {
 	SupersededBy *Place  `json:"superseded_by,omitempty"` // readable entry that replaces this one
 	// words of the query that the entry lacks, for queries of up to 12 words
 	Missing []string `json:"missing,omitempty"`
-	// those of them of which it contains parts, such as the use of useReducer
-	Partial []string `json:"partial,omitempty"`
 	// other entries of the file that match, if the file is one hit
 	More  int  `json:"more,omitempty"`
 	Stale bool `json:"stale,omitempty"` // the file cannot be read: this is its last known content

@@ -75,14 +75,13 @@ const (
 
 type fileWriter struct {
 	*builder
-	known   map[string]struct{} // distinct terms of the file, nil for a short text or if blocks are reused
-	file    *file
-	before  *file      // record whose blocks may be reused, nil for none
-	blocks  []*block   // in order; the first one starts the file
-	fields  fieldNames // of its partition
-	open    *block     // last block
-	timed   bool       // the last entry has words of time
-	decides bool       // the last entry has some of decisionVerbs
+	known  map[string]struct{} // distinct terms of the file, nil for a short text or if blocks are reused
+	file   *file
+	before *file      // record whose blocks may be reused, nil for none
+	blocks []*block   // in order; the first one starts the file
+	fields fieldNames // of its partition
+	open   *block     // last block
+	timed  bool       // the last entry has words of time
 }
 
 // writeDocument writes the blocks of the file.
@@ -187,7 +186,7 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 	n := len(w.file.entries)
 	e := doc.ShownEntry(n)
 	_, slot := slotOf(n)
-	w.timed, w.decides = false, false
+	w.timed = false
 	length := w.countTokens(e.Text, slot)
 	w.countTokens(e.Title, slot)
 	for _, tag := range e.Tags {
@@ -218,12 +217,6 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 		}
 	}
 	w.markTerm(kindType, e.Type, slot)
-	if e.Type == decision || w.decides && decisionRE().MatchString(e.Text) {
-		w.markTerm(kindType, chosen, slot)
-	}
-	for _, day := range dueDays(e) {
-		w.markTerm(kindDue, day, slot)
-	}
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
 			w.markTerm(kindLink, target, slot)
@@ -244,16 +237,6 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 		rec.flags |= flagTimed
 	}
 	w.addEntry(doc, rec)
-}
-
-// dueDays returns the days on which open tasks of an entry are due.
-func dueDays(e *memory.Entry) (days []string) {
-	for _, t := range e.Tasks {
-		if t.State == memory.Open && t.Due != "" {
-			days = append(days, t.Due)
-		}
-	}
-	return days
 }
 
 // addEntry adds the record of the next entry, in which only what depends on its terms is
@@ -294,7 +277,6 @@ func (b *builder) sumOf(entries []memory.Entry) uint64 {
 		add(e.Text, e.Norm, e.Title, e.Type, strconv.FormatBool(e.Given), e.ID)
 		add(e.Sections...)
 		add(e.Tags...)
-		add(dueDays(e)...)
 		add() // then the links
 		for _, l := range e.Links {
 			add(l.Paths...)
@@ -324,7 +306,6 @@ func endsWithQuestion(text string) bool {
 func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	w.eachToken(s, func(t token) {
 		w.timed = w.timed || isTimeWord(t.term)
-		w.decides = w.decides || decisionVerbs()[t.term]
 		if v := w.slotsOf(kindWord, t.term); v != nil {
 			w.count(v, slot)
 		}

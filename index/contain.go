@@ -3,7 +3,7 @@ package index
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"sync"
 )
 
 // countContained sets how many entries contain all words of the query, and the words
@@ -31,58 +31,27 @@ func (s *search) countContained(res *Result) {
 // A longer query is a sentence: most of its words that occur nowhere are right.
 const maxListed = 12
 
-// compareWords returns the words of the query that a text lacks, which has the given
-// terms, and those of them of which it contains a part.
-func (s *search) compareWords(text string, has map[string]bool) (missing, partial []string) {
+// missingWords returns the words of the query that a text lacks, which has the given
+// terms.
+func (s *search) missingWords(text string, has map[string]bool) (missing []string) {
 	if len(s.words.list) > maxListed {
-		return nil, nil
+		return nil
 	}
-	phrase := "" // normalized text, for runs
+	phrase := sync.OnceValue(func() string { return normalizePhrase(text) })
 	for _, w := range s.words.list {
-		if w.isSentence() {
-			continue
-		}
-		found, part := s.hasWord(&w, has)
-		if found && w.run && utf8.RuneCountInString(w.text) > 2 {
-			if phrase == "" {
-				phrase = normalizePhrase(text)
-			}
-			found = strings.Contains(phrase, normalizePhrase(w.text))
-		}
-		if found {
-			continue
-		}
-		missing = append(missing, w.text)
-		if part {
-			partial = append(partial, w.text)
+		if !w.isSentence() && (!s.hasWord(&w, has) || w.run && !strings.Contains(phrase(), normalizePhrase(w.text))) {
+			missing = append(missing, w.text)
 		}
 	}
-	return missing, partial
+	return missing
 }
 
-// hasWord reports whether a set of terms contains the word, or a part of it.
-func (s *search) hasWord(w *queryWord, has map[string]bool) (found, part bool) {
-	found = true
-	for _, term := range w.terms {
-		found = found && has[term]
-		part = part || has[term]
+// hasWord reports whether a set of terms contains the word, or one that can replace it.
+func (s *search) hasWord(w *queryWord, has map[string]bool) bool {
+	if !slices.ContainsFunc(w.terms, func(term string) bool { return !has[term] }) {
+		return true
 	}
-	if w.run || found {
-		return found, part
-	}
-	for i, t := range s.words.terms { // corrections and prefixes
-		if !t.whole || t.term != w.terms[0] {
-			continue
-		}
-		for _, o := range s.words.terms[i+1:] {
-			if !o.instead {
-				break
-			}
-			found = found || has[o.term]
-		}
-	}
-	s.analyzer.eachToken(w.text, func(t token) { part = part || has[t.term] })
-	return found, part
+	return !w.run && slices.ContainsFunc(s.insteadOf(w.terms[0])[1:], func(term string) bool { return has[term] })
 }
 
 func (s *search) absentWords(corrected []Correction) (list []string) {
@@ -104,7 +73,7 @@ func (s *search) absentWords(corrected []Correction) (list []string) {
 		missing := len(slices.DeleteFunc(slices.Clone(pairs), func(term string) bool { return has[term] }))
 		// A run may be several words, some of a question (什么是): it is absent if most of its other
 		// pairs are.
-		if found, _ := s.hasWord(&w, has); !found && !w.isSentence() && !(w.run && 2*missing <= len(pairs)) {
+		if !s.hasWord(&w, has) && !w.isSentence() && !(w.run && 2*missing <= len(pairs)) {
 			list = append(list, w.text)
 		}
 	}

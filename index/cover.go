@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A ranking always has a first hit, even for a query about a subject that is
@@ -90,7 +89,7 @@ func (s *search) sharesWord(text string) (found bool) {
 }
 
 // computeCover returns the coverage of the query by an entry, which has the given terms.
-func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) float64 {
+func (s *search) computeCover(k entryKey, has map[string]bool) float64 {
 	if s.cover.weights == nil {
 		s.weighTerms()
 	}
@@ -99,15 +98,8 @@ func (s *search) computeCover(k entryKey, e *memory.Entry, has map[string]bool) 
 		t := &s.words.terms[i]
 		covered := has[t.term]
 		switch {
-		case t.period != nil && s.dates.asksDue:
-			covered = slices.ContainsFunc(dueDays(e), t.period.isDue)
 		case t.period != nil:
 			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.file)
-		case t.isType:
-			covered = e.Type == t.term
-			if t.term == chosen && s.decided.has(s.table.fileAt(k.file), int(k.entry)) {
-				covered, own = true, tuning.mine
-			}
 		}
 		if covered {
 			sum += weight
@@ -138,14 +130,9 @@ func (s *search) weighTerms() {
 		w := t.weight * min(1, s.idfs[i]/most)
 		r := []rune(t.term)
 		switch {
-		case t.isType:
-			if t.term == chosen {
-				s.cover.weights[i] = 1
-			}
-			continue
 		case t.period != nil:
 			w = 1
-			if t.period.last >= s.query.AsOf.UnixNano() && !s.dates.asksDue { // messages often mention the present day
+			if t.period.last >= s.query.AsOf.UnixNano() { // messages often mention the present day
 				w = 0
 			}
 		case t.person, classOf(r[0]) >= classCJK && (len(r) == 1 || // a single character occurs in half of all words

@@ -16,14 +16,10 @@ type namedPeriod struct {
 	first, last int64
 	isDay       bool
 	term        string // its first day, which is no word
-	until       string // its last day
 	name        string // in the query
 }
 
 func (n *namedPeriod) contains(t int64) bool { return n.first <= t && t <= n.last && t != noTime }
-
-// isDue reports whether a due date is in the period.
-func (n *namedPeriod) isDue(day string) bool { return day != "" && n.term <= day && day <= n.until }
 
 const (
 	// maxDated bounds the bytes of a query whose dates count. A longer text, such
@@ -37,7 +33,6 @@ const (
 type queryDates struct {
 	periods  []namedPeriod
 	asksTime bool // the query asks for a time
-	asksDue  bool // the query asks for open tasks, and the periods are of their due dates
 }
 
 // readDates finds the periods that the query names. An entry need not contain the words
@@ -48,37 +43,22 @@ func (s *search) readDates() {
 		return
 	}
 	text := quotes.Replace(q.Text)
-	s.dates.asksDue = dueRE().MatchString(text)
 	inName := make(map[string]bool)
 	for _, n := range memory.NamedPeriods(text, q.AsOf) {
 		if n.First.Year() < minYear || n.Last.Year() > maxYear {
 			continue
 		}
-		if s.dates.asksDue && n.Last.Before(q.AsOf) && !pastRE().MatchString(text[n.Name.Start:n.Name.End]) {
-			years, days := 1, 0
-			if weekdayRE().MatchString(text[n.Name.Start:n.Name.End]) {
-				years, days = 0, 7
-			}
-			n.First, n.Last = n.First.AddDate(years, 0, days), n.Last.AddDate(years, 0, days)
-		}
 		isDay := n.Last.Sub(n.First) < 48*time.Hour
 		s.dates.periods = append(s.dates.periods,
 			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly),
-				n.Last.Format(time.DateOnly), text[n.Name.Start:n.Name.End]})
+				text[n.Name.Start:n.Name.End]})
 		s.analyzer.eachToken(text[n.Name.Start:n.Name.End], func(t token) { inName[t.term] = true })
 		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool {
 			return w.start < n.Name.End && n.Name.Start < w.start+len(w.text)
 		})
 	}
 	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(text))
-	if name := overdueRE().FindString(text); name != "" {
-		yesterday := q.AsOf.AddDate(0, 0, -1).Format(time.DateOnly)
-		s.dates.periods = append(s.dates.periods, namedPeriod{until: yesterday, name: name})
-	}
-	if s.dates.asksDue {
-		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool { return dueRE().MatchString(w.text) })
-	}
-	if len(inName) == 0 && !s.dates.asksDue {
+	if len(inName) == 0 {
 		return
 	}
 	s.words.markWhole()
@@ -103,24 +83,12 @@ func (s *search) withoutDates() string {
 func (s *search) addPeriods() {
 	for i := range s.dates.periods {
 		n := &s.dates.periods[i]
-		weight := tuning.named
-		if s.dates.asksDue {
-			weight = tuning.decision
-		}
-		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: weight, period: n})
+		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: tuning.named, period: n})
 	}
 }
 
 // readPeriod makes postings of the entries of a period, and returns their number.
 func (s *search) readPeriod(n *namedPeriod) (df int) {
-	if s.dates.asksDue {
-		for _, day := range s.termsWithPrefix(kindDue, "") {
-			if n.isDue(day) {
-				df += s.readTerm(kindDue, qterm{term: day})
-			}
-		}
-		return df
-	}
 	for number, v := range s.table.byNumber.all() {
 		if v == nil || v.newest < n.first || v.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
 			continue
@@ -143,7 +111,7 @@ func (s *search) dateFactor(file uint32, e *entry) float64 {
 	f := 1.0
 	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {
-		case e.time == noTime, s.copied(file), s.dates.asksDue:
+		case e.time == noTime, s.copied(file):
 		case inside:
 			f = max(f, tuning.period)
 		case n.isDay:
@@ -177,14 +145,8 @@ func (s *search) maxFactor() float64 {
 var asksTimeRE = lazyregexp.New(`\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
 	`\b(?:how long|(?:what|which) (?:date|day|month|year|time))\b|什么时[候间]|何时|多久|多长时间|哪一?[天年月日]|几[月号]`)
 
-// dueRE matches queries for what is due, and overdueRE those for what should be done. Unless
-// pastRE matches the name of a period, it is the next one then.
-var (
-	dueRE     = lazyregexp.New(`(?i)\b(?:over)?due(?:$|[^ \w]| (?:[^t]|t[^o]))|\bdeadlines?\b|fällig|到期|逾期|截止`)
-	pastRE    = lazyregexp.New(`(?i)\b(?:19|20)\d\d|\bago\b|\blast\b|yesterday|前|[昨上去]`)
-	weekdayRE = lazyregexp.New(`(?i)day$`)
-	overdueRE = lazyregexp.New(`(?i)\boverdue\b|überfällig|逾期`)
-)
+// dueRE matches queries for what is due.
+var dueRE = lazyregexp.New(`(?i)\b(?:over)?due(?:$|[^ \w]| (?:[^t]|t[^o]))|\bdeadlines?\b|fällig|到期|逾期|截止`)
 
 func isTimeWord(term string) bool {
 	if len(term) == 4 && (term[:2] == "19" || term[:2] == "20") {

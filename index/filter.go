@@ -48,9 +48,7 @@ func (s *search) entriesWith(least level, keys ...key) entrySet {
 	set := make(entrySet, s.table.blocks.length)
 	for _, k := range keys {
 		s.eachBlock(k, func(block uint32, _ ref, v slots) {
-			for v != 0 {
-				slot, l := v.next()
-				v = v.without(slot)
+			for slot, l := range v.all() {
 				if l >= least {
 					set[block] |= 1 << slot
 				}
@@ -181,39 +179,20 @@ func MatchPath(pattern, path string) bool {
 const (
 	// maxPattern exceeds the length of any path.
 	maxPattern = 4096
-	// maxChoices bounds the alternatives that the braces of a glob expand to.
+	// maxBraces and maxChoices bound the alternatives that the braces of a glob expand to.
 	// Matching may try all of them for every file.
-	maxChoices = 256
+	maxBraces  = 4
+	maxChoices = 32
 )
 
 // CheckPath returns an error if a path filter is malformed, or so complex that
 // matching would take too long.
 func CheckPath(pattern string) error {
-	if len(pattern) > maxPattern || countChoices(pattern) > maxChoices {
+	if len(pattern) > maxPattern || strings.Count(pattern, "{") > maxBraces || strings.Count(pattern, ",") > maxChoices {
 		return errors.New("the pattern is too long or has too many alternatives")
 	}
 	if !doublestar.ValidatePattern(pattern) {
 		return doublestar.ErrBadPattern
 	}
 	return nil
-}
-
-// countChoices returns an upper bound of the number of patterns that the braces
-// expand to. It stops counting above maxChoices.
-func countChoices(pattern string) int {
-	n, open := 1, []int{}
-	for i := 0; i < len(pattern) && n <= maxChoices; i++ {
-		switch last := len(open) - 1; {
-		case pattern[i] == '\\':
-			i++
-		case pattern[i] == '{':
-			open = append(open, 1)
-		case pattern[i] == ',' && last >= 0:
-			open[last]++
-		case pattern[i] == '}' && last >= 0:
-			n *= open[last]
-			open = open[:last]
-		}
-	}
-	return n
 }

@@ -20,8 +20,6 @@ var tuning = struct {
 	dateWord      float64 // factor of the weight of a word in the name of a period
 	person        float64 // idf of a pronoun of the first person
 	mine          float64 // factor for decisions, preferences and long-term memory if the query is in the first person
-	habit         float64 // weight of decisions and preferences if the query asks for a habit
-	decision      float64 // weight of decisions if the query asks for a decision
 	timed         float64 // factor for entries with words of time if the query asks for a time
 	irregular     float64 // weight of an irregular form of a word
 }{
@@ -30,7 +28,7 @@ var tuning = struct {
 	near: 0.1, answer: 0.5, reply: 64, file: 1,
 	beginning: 0.5, typo: 0.7,
 	period: 2, dayFade: 10,
-	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, habit: 0.6, decision: 2, timed: 1.3, irregular: 0.3,
+	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, timed: 1.3, irregular: 0.3,
 }
 
 // idf returns the inverse document frequency of BM25 with one added inside the

@@ -29,9 +29,6 @@ func (s *search) buildHits(res *Result) {
 	}
 	f := s.foldCandidates(s.query.Offset, s.query.Limit)
 	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, s.phraseNote(f.total.entries)
-	if res.Note == "" && s.query.ByFile {
-		res.Note = s.prefixNote(res.Files)
-	}
 	s.loadFiles(f.hits)
 	for _, c := range f.hits {
 		doc, e := s.resolveEntry(c.entryKey)
@@ -89,9 +86,9 @@ func (s *search) describeHit(c candidate, h *Hit) {
 	if len(text) < len(e.Text) || len(short) < len(head) {
 		s.addTerms(c.entryKey, has)
 	}
-	h.Missing, h.Partial = s.compareWords(head+"\n"+e.Text, has)
+	h.Missing = s.missingWords(head+"\n"+e.Text, has)
 	if s.query.Cover {
-		h.Cover, h.Close, h.Shares = s.computeCover(c.entryKey, e, has), s.isClose(c), s.sharesWord(text)
+		h.Cover, h.Close, h.Shares = s.computeCover(c.entryKey, has), s.isClose(c), s.sharesWord(text)
 	}
 }
 

@@ -19,7 +19,6 @@ const (
 	maxNames     = slotsPerBlock // names of a file that count
 	maxNameWords = 7             // words of a name that count, the highest level
 	maxNameQuery = 32            // words of a query that can be a name
-	commonWord   = 20            // of so many entries, more than one has a common word, and more than coverRare
 )
 
 // fileName returns the name of a file as a person reads it, or "". That of the note of a
@@ -79,82 +78,65 @@ func (w *fileWriter) writeNames(doc *memory.Document) {
 	}
 }
 
-// rankNames places the first entries of the files with the name in the query before others,
+// A place is a name of a file.
+type place struct {
+	file uint32
+	slot int
+}
+
+// rankNames places the first entries of the files whose name is the query before others,
 // as if the name were a phrase.
 func (s *search) rankNames() {
 	if s.err != nil || s.query.Mode != Relevance || len(s.words.phrases) > 0 {
 		return
 	}
-	type nameWord struct {
-		terms  []string // any of which
-		blocks int
-	}
-	var words []nameWord
-	query := s.analyzer.nameWords(s.query.Text)
-	if len(query) > maxNameQuery {
-		return
-	}
-	for _, term := range query {
-		w := nameWord{terms: s.insteadOf(term)}
-		w.blocks = s.countBlocks(w.terms)
-		if w.blocks > 0 {
-			words = append(words, w)
+	words := s.nameQuery()
+	for p, length := range s.namesWith(words) {
+		if length <= len(words) {
+			s.phrases.add(entryKey{p.file, 0}, 1)
 		}
 	}
-	slices.SortStableFunc(words, func(a, b nameWord) int { return cmp.Compare(a.blocks, b.blocks) })
-	type place struct {
-		file uint32
-		slot int
+}
+
+// nameQuery returns the words of the query, the rarest first: for each, the terms any of which
+// a name can have. Words that nothing contains do not count.
+func (s *search) nameQuery() (words [][]string) {
+	blocks := make(map[string]int)
+	for _, term := range s.analyzer.nameWords(s.query.Text) {
+		terms := s.insteadOf(term)
+		blocks[term] = s.countBlocks(terms)
+		if blocks[term] > 0 {
+			words = append(words, terms)
+		}
 	}
-	type match struct{ words, missing int }
-	var names map[place]match
-	for i, w := range words {
-		has := make(map[place]match)
-		for _, term := range w.terms {
+	slices.SortStableFunc(words, func(a, b []string) int { return cmp.Compare(blocks[a[0]], blocks[b[0]]) })
+	if len(words) > maxNameQuery {
+		return nil
+	}
+	return words
+}
+
+// namesWith returns the names that have all the words, with the numbers of their words.
+func (s *search) namesWith(words [][]string) (names map[place]int) {
+	for i, terms := range words {
+		has := make(map[place]int)
+		for _, term := range terms {
 			s.eachBlock(termKey(kindTitle, term), func(_ uint32, r ref, v slots) {
-				for v != 0 {
-					slot, n := v.next()
-					v = v.without(slot)
+				for slot, length := range v.all() {
 					p := place{r.file, slot}
-					m, ok := names[p]
-					if i == 0 && !ok {
-						m = match{0, int(n)}
-					}
-					if i == 0 || ok {
-						has[p] = match{m.words + 1, m.missing - 1}
+					if _, ok := names[p]; ok || i == 0 {
+						has[p] = int(length)
 					}
 				}
 			})
 		}
-		if i > 0 && w.blocks > max(coverRare, s.readable.entries/commonWord) {
-			for p, m := range names { // a common word need not be in the name
-				if _, ok := has[p]; !ok {
-					has[p] = m
-				}
-			}
-		}
 		names = has
 	}
-	most := 1
-	for _, m := range names {
-		if m.missing <= 0 {
-			most = max(most, m.words)
-		}
-	}
-	for p, m := range names {
-		k := entryKey{p.file, 0}
-		if m.missing > 0 || m.words < most {
-			continue
-		}
-		if s.phrases.counts == nil {
-			s.phrases.counts, s.phrases.most = make(map[entryKey]uint8), make(map[uint32]uint8)
-		}
-		s.phrases.counts[k], s.phrases.most[k.file] = 1, 1
-	}
+	return names
 }
 
-// insteadOf returns a term and those that replace it: the likeliest correction, and words
-// that it is the beginning of.
+// insteadOf returns a term and those that replace it: corrections, and words that it is the
+// beginning of.
 func (s *search) insteadOf(term string) []string {
 	terms := []string{term}
 	i := slices.IndexFunc(s.words.terms, func(t qterm) bool { return t.term == term && t.whole })
@@ -166,9 +148,6 @@ func (s *search) insteadOf(term string) []string {
 			break
 		}
 		terms = append(terms, t.term)
-		if t.corrects != "" {
-			break
-		}
 	}
 	return terms
 }

@@ -26,6 +26,14 @@ type phraseMatches struct {
 	note     string
 }
 
+// add records that an entry contains n phrases.
+func (p *phraseMatches) add(k entryKey, n uint8) {
+	if p.counts == nil {
+		p.counts, p.most = make(map[entryKey]uint8), make(map[uint32]uint8)
+	}
+	p.counts[k], p.most[k.file] = n, max(p.most[k.file], n)
+}
+
 // applyPhrases counts the wanted phrases in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without
 // them. It reads the text of candidates.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"iter"
 	"math/bits"
 
 	bleve "github.com/blevesearch/bleve_index_api"
@@ -81,6 +82,19 @@ func (s slots) next() (slot int, l level) {
 	return slot, s.level(slot)
 }
 
+// all returns the slots that contain the term, and its levels.
+func (s slots) all() iter.Seq2[int, level] {
+	return func(yield func(int, level) bool) {
+		for v := s; v != 0; {
+			slot, l := v.next()
+			v = v.without(slot)
+			if !yield(slot, l) {
+				return
+			}
+		}
+	}
+}
+
 // without returns s with one slot cleared.
 func (s slots) without(slot int) slots { return s &^ (7 << (3 * slot)) }
 
@@ -150,11 +164,10 @@ const (
 	kindMention // key of the name of a link, see memory.NameKey
 	kindName    // key of a name of the file, in the head
 	kindTitle   // word of a name of the file; see [fileWriter.writeNames]
-	kindDue     // day on which an open task is due
 	kindID      // explicit id, not derived
 )
 
-var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "title", "due", "id"}
+var kindNames = [...]string{"word", "tag", "parent", "type", "section", "link", "mention", "name", "title", "id"}
 
 // The stored fields. This package reads the record only; the path is for other programs.
 const (

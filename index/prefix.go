@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,7 +11,6 @@ const (
 	minPrefix      = 3    // letters before the * of a prefix
 	maxPrefixTerms = 50   // terms that a prefix stands for; the shortest are used
 	besideWhole    = 0.05 // weight of the words that a prefix stands for beside the same word as a whole
-	prefixGain     = 3    // factor of the files found by a prefix from which a hint names it
 	maxEnding      = 4    // letters of a prefix that belong to the ending of its word
 )
 
@@ -99,29 +97,4 @@ func (s *search) completionsOf(prefix string) []string {
 		}
 	}
 	return terms
-}
-
-// prefixNote returns a hint if the only word of a query is the beginning of words in many
-// more files.
-func (s *search) prefixNote(files int) string {
-	if len(s.words.list) != 1 || len(s.words.phrases) > 0 || s.query.Mode != Relevance || s.query.Typing || files == 0 {
-		return ""
-	}
-	word := strings.ToLower(s.words.list[0].text)
-	prefix := prefixOfWord(word+"*", token{end: len(word)})
-	if prefix != word || len(s.dates.periods) > 0 {
-		return ""
-	}
-	found := make(map[uint32]bool)
-	for _, term := range s.completionsOf(prefix) {
-		s.eachBlock(termKey(kindWord, term), func(_ uint32, r ref, _ slots) {
-			if pass, _ := s.passesFile(r.file); pass {
-				found[r.file] = true
-			}
-		})
-	}
-	if len(found) < prefixGain*files {
-		return ""
-	}
-	return fmt.Sprintf("%s* occurs in %d files", word, len(found))
 }

@@ -75,7 +75,6 @@ type Hit struct {
 	AlsoAt     []Ref    // entries with the same text, best first
 	Successor  *Ref     // readable entry that supersedes it, or nil
 	Missing    []string // words of the query that the entry lacks
-	Partial    []string // those of them of which it has a part
 	More       int      // other entries of the file that match, if the file is one hit
 	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
 	Shares     bool     // with Query.Cover: the text contains a word of the query as it is written there

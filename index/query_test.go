@@ -163,9 +163,6 @@ func answerOf(t *testing.T, x *Index, text string) (answer string) {
 	for _, h := range res.Hits {
 		answer += fmt.Sprintf(" %s:%d", h.Doc.Place.Path, h.Entry.Line)
 		for _, w := range h.Missing {
-			if slices.Contains(h.Partial, w) {
-				w = "~" + w
-			}
 			if shows["words"] {
 				answer += "-" + w
 			}

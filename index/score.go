@@ -156,11 +156,7 @@ func (s *search) scoreTerms() {
 		if t.period != nil {
 			df = s.readPeriod(t.period)
 		} else {
-			kind := kindWord
-			if t.isType {
-				kind = kindType
-			}
-			df = s.readTerm(kind, t)
+			df = s.readTerm(kindWord, t)
 		}
 		if s.err != nil {
 			return
@@ -193,11 +189,7 @@ func (s *search) scoreTerms() {
 		for _, n := range s.touched {
 			a := &s.accs[n]
 			if !a.out {
-				share := 1.0 // of a type, as for entries
-				if !t.isType {
-					share = files.saturate(float64(a.tf-1)/10, a.length)
-				}
-				a.score += t.weight * rarityOfFiles * a.weight * share
+				a.score += t.weight * rarityOfFiles * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
 			}
 			a.tf = 0
 		}
@@ -250,10 +242,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 			continue
 		}
 		a.tf += uint32(levelTenths[lv])
-		score := weight // of a type: equal in all entries, so that their words decide
-		if !t.isType {
-			score *= s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
-		}
+		score := weight * s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
 		c := &s.cells[first+slot]
 		if c.own == 0 && t.person {
 			continue

@@ -30,7 +30,6 @@ type search struct {
 	readable readable
 	dates    queryDates
 	own      entrySet // decisions and preferences, for a question in the first person
-	decided  entrySet // entries that state a decision, for a question for one
 
 	filter preparedFilter
 	*scores
@@ -78,7 +77,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.rankMeaning(excluded.phrases)
 	s.buildHits(&res)
 	s.countContained(&res)
-	if s.dates.asksDue && res.Note == "" {
+	if res.Note == "" && s.query.Mode == Relevance && dueRE().MatchString(s.query.Text) {
 		res.Note = "todo list shows the open tasks and when they are due"
 	}
 	res.Degraded, res.Changed = s.degraded, s.changed
@@ -204,9 +203,7 @@ func (s *search) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
 // with a key.
 func (s *search) eachEntry(k key, fn func(entryKey)) {
 	s.eachBlock(k, func(_ uint32, r ref, v slots) {
-		for v != 0 {
-			slot, _ := v.next()
-			v = v.without(slot)
+		for slot := range v.all() {
 			if e := entryOfSlot(int(r.nth), slot); e >= 0 {
 				fn(entryKey{r.file, int32(e)})
 			}

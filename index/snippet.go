@@ -70,7 +70,7 @@ func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool)
 	language string) {
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
-		if !t.person && !t.isType {
+		if !t.person {
 			weight[t.term] += t.weight
 		}
 	}

@@ -44,7 +44,6 @@ type qterm struct {
 	instead  bool   // an entry can contain it instead of the whole term before it
 	stop     bool   // a stop word
 	person   bool   // a pronoun, which counts only in entries with other terms
-	isType   bool   // the type of an entry, not a word
 
 	period *namedPeriod // no word, but the entries of a period
 

@@ -186,7 +186,7 @@ func (t *target) covers(kinds string) bool {
 }
 
 // echoedWords matches the fields of an answer that repeat words of the query.
-var echoedWords = regexp.MustCompile(`"(absent|missing|partial)":\["[^\]]*"\]`)
+var echoedWords = regexp.MustCompile(`"(absent|missing)":\["[^\]]*"\]`)
 
 // requests returns the requests of a plan about an entry.
 func (p requestPlan) requests(e *target) (list []testRequest) {

@@ -229,7 +229,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Tags:       e.Tags[:min(len(e.Tags), maxHitTags)],
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: e.TaskState(),
 		Added: e.Added, Time: h.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
-		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
+		Missing: h.Missing, Conflict: doc.Place.Copy,
 		Why: h.Why,
 	}
 	if out.Untrusted && out.Host == "" {
