@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -391,7 +392,11 @@ func (g *testMemory) changes(t testing.TB) string {
 	g.judge.received, g.used = "", ""
 	for _, path := range slices.Sorted(maps.Keys(is)) {
 		if was, ok := g.was[path]; !ok || was != is[path] {
-			fmt.Fprintf(&b, "%s:\n%s", path, diffLines(was, is[path]))
+			lines := diffLines(was, is[path])
+			if front := addedFront.FindString(lines); was == "" && front != "" {
+				lines = "  + " + strings.ReplaceAll(front[4:len(front)-1], "\n  + ", " | ") + "\n" + lines[len(front):]
+			}
+			fmt.Fprintf(&b, "%s:\n%s", path, lines)
 		}
 		delete(g.was, path)
 	}
@@ -401,6 +406,9 @@ func (g *testMemory) changes(t testing.TB) string {
 	g.was = is
 	return b.String()
 }
+
+// addedFront matches the frontmatter of a new file, which changes joins to one line.
+var addedFront = regexp.MustCompile(`^  \+ ---\n(  \+ .*\n)*?  \+ ---\n`)
 
 // diffLines returns the lines in which two texts differ.
 func diffLines(a, b string) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -21,10 +20,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/ipc"
 )
-
-var updateOps = flag.Bool("update", false, "write golden files anew")
 
 // Each archive below testdata/ops contains a memory, requests and expected
 // answers. Its comment may set now, timezone, enabled, injection, max_items,
@@ -73,6 +71,7 @@ func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(name)
 			checkError(t, err)
+			text := txtar.Format(archive)
 			c := readOpsCase(t, archive)
 			ask, hash, token := start(t, c), "", ""
 			for _, a := range c.requests {
@@ -85,16 +84,10 @@ func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func
 				if m := opsToken.FindStringSubmatch(sent); m != nil {
 					token = m[1]
 				}
-				if *updateOps {
-					a.section.Data = append(slices.Clip(request), answer...)
-				} else if diff := cmp.Diff(a.answer, answer); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", a.name, diff)
-				}
+				a.section.Data = append(slices.Clip(request), answer...)
 			}
-			if *updateOps {
-				archive.Files = slices.DeleteFunc(archive.Files, isAnswer)
-				checkError(t, os.WriteFile(name, txtar.Format(archive), 0o644))
-			}
+			archive.Files = slices.DeleteFunc(archive.Files, isAnswer)
+			golden.File(t, name, text, txtar.Format(archive))
 		})
 	}
 }
@@ -123,7 +116,7 @@ func askBoth(t *testing.T, c *opsCase) func(*opsRequest) (text, sent string) {
 		if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
 			t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
 		}
-		return a.render(t, []byte(answer), failure, strings.Fields(c.settings["fields"])) + changed, answer
+		return c.render(t, a, []byte(answer), failure) + changed, answer
 	}
 }
 
@@ -133,6 +126,7 @@ type opsCase struct {
 	files    []txtar.File
 	writes   []txtar.File
 	requests []opsRequest
+	block    []byte // the first context block that was rendered
 }
 
 type opsRequest struct {
@@ -144,7 +138,6 @@ type opsRequest struct {
 	fixed   *api.Fixed // of the listener; nil for none
 	full    bool
 	request []byte
-	answer  string
 }
 
 var (
@@ -187,15 +180,14 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 				guests[by].Operations = nil
 			}
 		}
-		request := requestText.Find(f.Data)
 		c.requests = append(c.requests, opsRequest{f, f.Name, op, method, target, guests[by], strings.HasSuffix(f.Name, "in full"),
-			request, string(f.Data[len(request):])})
+			requestText.Find(f.Data)})
 	}
 	return c
 }
 
 // render formats an answer or an error as the archives contain it.
-func (a *opsRequest) render(t *testing.T, direct []byte, failure error, fields []string) string {
+func (c *opsCase) render(t *testing.T, a *opsRequest, direct []byte, failure error) string {
 	t.Helper()
 	if failure != nil {
 		e := asError(failure)
@@ -205,13 +197,14 @@ func (a *opsRequest) render(t *testing.T, direct []byte, failure error, fields [
 		}
 		return text
 	}
+	fields := strings.Fields(c.settings["fields"])
 	switch {
 	case a.full:
 		fields = nil
 	case a.op.Name == "search" || a.op.Name == "recent":
 		return opsHits(t, direct)
 	case a.op.Name == "context":
-		return opsContext(t, direct)
+		return c.renderContext(t, direct)
 	}
 	return renderAnswer(t, direct, fields)
 }
@@ -242,14 +235,20 @@ func opsHits(t *testing.T, raw []byte) string {
 	return b.String()
 }
 
-// opsContext renders a context block and its metadata.
-func opsContext(t *testing.T, raw []byte) string {
+// renderContext renders a context block and its metadata, after the first block only the
+// lines that differ, if these are fewer.
+func (c *opsCase) renderContext(t *testing.T, raw []byte) string {
 	t.Helper()
 	var a api.ContextAnswer
 	checkError(t, json.Unmarshal(raw, &a))
 	left, err := json.Marshal(a.LeftOut)
 	checkError(t, err)
-	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
+	block := fmt.Appendf(nil, "%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
+	text := golden.Changed(c.block, block)
+	if c.block == nil {
+		c.block = block
+	}
+	return string(text)
 }
 
 // renderAnswer prints the members of an answer that are not zero, all or those with the

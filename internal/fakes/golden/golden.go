@@ -3,6 +3,7 @@
 package golden
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -158,4 +159,14 @@ func Diff(before, after []byte) []byte {
 		shift += len(added) - len(old)
 	}
 	return b
+}
+
+// Changed returns the lines in which a text differs from an earlier one as [Diff] does, or
+// the text itself if it has fewer lines.
+func Changed(before, after []byte) []byte {
+	lines := Diff(before, after)
+	if before == nil || bytes.Count(lines, []byte("\n")) >= bytes.Count(after, []byte("\n")) {
+		return after
+	}
+	return lines
 }

@@ -70,9 +70,12 @@ func TestPrintGolden(t *testing.T) {
 // styleSequence matches the escape sequences of styles.
 var styleSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// changedLines returns the lines in which two outputs differ.
+// changedLines returns the lines in which two outputs differ, or the second one.
 func changedLines(before, after string) string {
-	return string(golden.Diff(golden.Encode([]byte(before)), golden.Encode([]byte(after))))
+	if before == after {
+		return ""
+	}
+	return string(golden.Changed(golden.Encode([]byte(before)), golden.Encode([]byte(after))))
 }
 
 func renderSequences(s string) string {
