@@ -38,38 +38,26 @@ func (w *Writer) Clear(ctx context.Context, path string) error {
 
 // EditConflictCopies changes the conflict copies of a file. It calls edit with each of
 // them; edit returns the new content, or nil for no change. The journal does not
-// contain the text of the changes. EditConflictCopies returns the paths of the changed copies, also if it
-// returns an error because others could not be changed.
-func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string,
-	error) {
+// contain the text of the changes. If some copies cannot be changed, EditConflictCopies
+// returns an error, and the others are changed.
+func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) error {
 	parent, base := cutLast(path)
 	names, err := withTimeout(ctx, w.Vault, func(context.Context) (names []string, err error) {
 		err = w.inParent(path, func(s *dirEntry) (err error) { names, err = namesIn(s.dir); return err })
 		return names, err
 	})
-	var changed []string
 	errs := []error{err}
 	for _, name := range names {
 		if of, ok := memory.CopyOf(name); !ok || of != base {
 			continue
 		}
 		at := joinPath(parent, name)
-		written, err := w.Write(ctx, Change{Path: at, Cause: "forget", Requested: true, Secret: true, copies: true,
-			Edit: func(old *File) ([]byte, error) {
-				if old == nil {
-					return nil, nil
-				}
-				return edit(old)
-			}})
-		if err == nil && written.Changed {
-			changed = append(changed, at)
-			err = w.Clear(ctx, at)
-		}
-		if err != nil {
+		_, err := w.Write(ctx, Change{Path: at, Cause: "forget", Requested: true, Secret: true, Edit: edit})
+		if err = errors.Join(err, w.Clear(ctx, at)); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", at, err))
 		}
 	}
-	return changed, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // namesIn returns the names in an open directory, sorted.

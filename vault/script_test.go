@@ -220,16 +220,8 @@ func (s *scriptTest) do(line string) {
 		path := filepath.Join(s.w.Journal.Dir, "versions", journal.Digest([]byte(args[1]))[:32])
 		must(s.T, os.WriteFile(path, []byte("x"), 0o600))
 	case "forget":
-		err = s.w.Journal.Erase(func(path string, data []byte) (found [][2]int) {
-			if args[2] != "" && path != args[2] {
-				return nil
-			}
-			for i, line := range strings.Split(string(data), "\n") {
-				if strings.Contains(line, args[1]) {
-					found = append(found, [2]int{i + 1, i + 1})
-				}
-			}
-			return found
+		err = s.w.Journal.Erase(func(path string, data []byte) bool {
+			return (args[2] == "" || path == args[2]) && strings.Contains(string(data), args[1])
 		})
 	case "contents":
 		for _, r := range slices.Backward(s.w.Journal.List(time.Time{}, "", 0)) {

@@ -37,7 +37,7 @@ type leftover struct {
 }
 
 // base returns the content of the temporary file that other programs may have had open, or
-// nil if it is unknown, as after a crash if lines of it were forgotten.
+// nil if it is unknown, as after a crash if it was forgotten.
 func (w *Writer) base(l *leftover) []byte {
 	base, digest := l.before, l.record.Before
 	if !l.made {
@@ -46,10 +46,7 @@ func (w *Writer) base(l *leftover) []byte {
 	if base != nil {
 		return base
 	}
-	stored, err := w.Journal.Version(digest)
-	if err != nil || journal.Digest(stored) != digest {
-		return nil
-	}
+	stored, _ := w.Journal.Version(digest)
 	return stored
 }
 
@@ -422,7 +419,7 @@ func (w *Writer) mergeLate(s *dirEntry, l *leftover, late []byte) error {
 	base := w.base(l)
 	c := Change{
 		Path: r.Path, Cause: mergeCause, Reason: "text that another program saved meanwhile", Requested: true,
-		copies: true,
+		Secret: r.Forgotten,
 		Edit: func(old *File) ([]byte, error) {
 			var now []byte
 			if old != nil {

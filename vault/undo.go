@@ -103,9 +103,13 @@ func hasText(now, before, after []byte) bool {
 // which is one of those of the path. Later changes stay, except for those that overlap
 // the change and the ones before them.
 func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoResult, error) {
-	r, before, _, err := u.contents(id)
+	r, err := u.Writer.Journal.Get(id)
 	if err == nil && r.FilePath() != path {
 		err = fmt.Errorf("journal %q: %w", id, journal.ErrNoRecord)
+	}
+	var before []byte
+	if err == nil {
+		before, err = u.Writer.Journal.Version(r.Before)
 	}
 	if err != nil {
 		return UndoResult{}, err
@@ -124,8 +128,8 @@ func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoRe
 				return before, nil
 			}
 			for _, l := range later {
-				if _, after, contentErr := u.Writer.Journal.Contents(l); contentErr == nil {
-					l.Before, l.Forgotten = r.Before, l.Forgotten || r.Forgotten
+				if after, contentErr := u.Writer.Journal.Version(l.After); contentErr == nil {
+					l.Before, l.Forgotten = r.Before, false // that the text before it is gone does not matter
 					text, err = reverse(now, l, before, after)
 					if err == nil {
 						break
@@ -386,8 +390,8 @@ func reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error)
 	digest := journal.Digest(now)
 	switch {
 	case r.Forgotten:
-		return nil, conflict("the text of this change was forgotten")
-	case digest == r.After && journal.Digest(before) == r.Before:
+		return nil, conflict("a version of the file before or after this change was forgotten")
+	case digest == r.After:
 		return before, nil
 	case r.To != "" && r.Before == r.After && now != nil:
 		return now, nil // a move

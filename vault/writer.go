@@ -314,7 +314,7 @@ func (w *Writer) runEdit(c *Change, old *source) (data []byte, err error) {
 		return nil, errInputModified
 	case err == nil && changed && c.to != "":
 		return nil, errors.New("a move must not change the content")
-	case err == nil && changed && copied && !c.copies:
+	case err == nil && changed && copied && !c.Secret:
 		return nil, &RefusedError{c.Path, "a conflict copy is never changed; run `memwatchd conflicts merge`"}
 	}
 	return data, err
@@ -385,7 +385,7 @@ type Change struct {
 	// quiet: text may get lost meanwhile.
 	Urgent bool
 	// Secret keeps the text of the change out of the journal, so that the
-	// change cannot be undone.
+	// change cannot be undone. Only such a change may change a conflict copy.
 	Secret bool
 
 	// Edit returns the new content of the file. old is nil if the file does not
@@ -400,9 +400,8 @@ type Change struct {
 	// if not nil, is called once the change is made or has failed.
 	Check func() (release func(), err error)
 
-	by     caller // that requests the change
-	to     string // the new path of a moved file
-	copies bool   // Path is a conflict copy, which only forget changes
+	by caller // that requests the change
+	to string // the new path of a moved file
 }
 
 // Written is the result of a change.

@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -19,7 +17,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Text to be forgotten is in files, in the journal, the use counts and the index. It
@@ -29,7 +26,7 @@ import (
 // An erasure selects text outside of the files, and lists the files that lose text.
 type erasure struct {
 	paths []string
-	find  func(path string, content []byte) [][2]int // as for [journal.Journal.Erase]
+	holds func(path string, content []byte) bool // as for [journal.Journal.Erase]
 	used  func(path, id, text string) bool
 	waits func(text string) bool // of a request of a hook
 }
@@ -69,7 +66,7 @@ func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
 			errs = append(errs, fmt.Errorf("saved copies of %s: %w", path, err))
 		}
 	}
-	errs = append(errs, m.Writer.Journal.Erase(e.find), m.EraseSpool(e.waits),
+	errs = append(errs, m.Writer.Journal.Erase(e.holds), m.EraseSpool(e.waits),
 		state.RemoveFiles(filepath.Dir(m.ErasureFile), "*"+state.AsideSuffix))
 	if m.Compactor.Uses != nil {
 		errs = append(errs, m.Compactor.Uses.Forget(e.used))
@@ -87,8 +84,8 @@ func (m adminOps) purgeIndex(ctx context.Context) error {
 }
 
 // FinishErasures completes what an earlier run of the daemon left of removals: it purges the
-// index, and drops contents of the journal that an earlier build could not reach. Call it
-// after all files have been read.
+// index, and drops contents of the journal that nothing refers to. Call it after all files have
+// been read.
 func (m *Memory) FinishErasures(ctx context.Context) error {
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
@@ -117,24 +114,19 @@ func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return err
 	}
-	if err := m.checkUnchanged(c, l.match, chosen); err != nil {
-		return err
+	gone := newGoneText(l.match, chosen)
+	e := erasure{
+		holds: m.holdsGone(c, gone),
+		used:  func(path, id, text string) bool { return gone.ids[path+"#"+id] || gone.in(text) },
+		waits: func(text string) bool { return c.FullAccess && gone.in(text) },
 	}
-	words := newTextMatcher(&l, chosen)
-	e := erasure{find: m.findStored(c, words), used: func(path, id, text string) bool {
-		return words.matchesText(text) ||
-			slices.ContainsFunc(chosen, func(t occurrence) bool { return t.Path == path && t.entry == id })
-	}, waits: func(text string) bool { return c.FullAccess && words.matchesText(text) }}
 	for _, t := range chosen {
 		if !slices.Contains(e.paths, t.Path) {
 			e.paths = append(e.paths, t.Path)
 		}
 	}
-	for _, path := range e.paths {
-		words.ours[path] = m.isOurs(path)
-	}
 	answer.Problem, err = m.erase(ctx, c, e, func() {
-		answer.Removed, answer.Failed = m.removeEntries(ctx, c, e.paths, chosen, words)
+		answer.Removed, answer.Failed = m.removeEntries(ctx, c, e.paths, chosen, gone)
 	})
 	if err != nil {
 		return err
@@ -174,113 +166,57 @@ func (l *forgetList) chooseOccurrences(ids []string) (chosen []occurrence, err e
 	return chosen, nil
 }
 
-// checkUnchanged returns an error if a chosen occurrence has changed since it was
-// listed.
-func (m adminOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence) error {
-	var now []occurrence
-	for i, t := range chosen {
-		if t.What == earlierVersion {
-			continue
-		}
-		if i == 0 || chosen[i-1].Path != t.Path {
-			now = nil
-			if doc, err := m.loadFile(c, t.Path); err == nil {
-				now = m.occurrencesIn(c, doc, match)
-			}
-		}
-		if !slices.ContainsFunc(now, func(n occurrence) bool { return n.ID == t.ID && n.digest == t.digest }) {
-			return errListChanged(t.ID)
-		}
-	}
-	return nil
-}
-
-func errListChanged(object string) error {
-	return api.Errorf(api.Conflict, "%s has changed since the list was made", object).WithHint("list the entries again")
-}
-
-// removeEntries removes entries from files and from the copies kept beside these files.
-// It returns the ids of the removed entries and the reasons for failures.
+// removeEntries removes entries from files, and then their lines from the conflict copies
+// beside these files. It returns the ids of the removed entries and the reasons for failures.
 func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, chosen []occurrence,
-	words *textMatcher) (gone []string, failed []api.Refused) {
-	gone = []string{}
+	gone *goneText) (removed []string, failed []api.Refused) {
+	removed = []string{}
 	group := ""
-	var copies []string // changed conflict copies
 	for _, path := range paths {
 		entries := slices.DeleteFunc(slices.Clone(chosen), func(t occurrence) bool { return t.Path != path })
-		of, copied := memory.CopyOf(path)
-		changed, err := m.Writer.EditConflictCopies(ctx, of, func(kept *vault.File) ([]byte, error) {
-			return m.eraseInCopy(c, of, *kept, words), nil
-		})
-		copies = append(copies, changed...)
-		switch {
-		case entries[0].What == earlierVersion: // the file has nothing to remove
-		case !copied:
-			if err != nil {
-				failed = append(failed, api.Refused{ID: path,
-					Reason: "saved copy of the file: " + oneLine(asError(writeError(err)).Message)})
-			}
-			var written vault.Written
-			written, err = m.Writer.Write(ctx, vault.Change{
-				Path: path, Cause: "forget", Group: group, Requested: true, Secret: true,
-				Edit: func(old *vault.File) ([]byte, error) {
-					return m.eraseEntries(ctx, c, path, old, entries, words)
-				},
-			})
-			group = cmp.Or(group, written.ID)
-		case err == nil && !slices.Contains(copies, path):
-			err = api.Errorf(api.Conflict, "a conflict copy is changed only if the caller may read all of it").
-				WithHint("run `memwatchd conflicts merge`")
+		if entries[0].What == earlierVersion { // nothing in the file
+			removed = append(removed, entries[0].ID)
+			continue
 		}
+		written, err := m.Writer.Write(ctx, vault.Change{
+			Path: path, Cause: "forget", Group: group, Requested: true, Secret: true,
+			Edit: func(old *vault.File) ([]byte, error) { return m.eraseEntries(ctx, c, path, old, entries) },
+		})
+		group = cmp.Or(group, written.ID)
 		for _, t := range entries {
 			if err == nil {
-				gone = append(gone, t.ID)
+				removed = append(removed, t.ID)
 			} else {
 				failed = append(failed, api.Refused{ID: t.ID, Reason: asError(writeError(err)).Message})
 			}
 		}
 	}
-	return gone, failed
+	for _, path := range paths {
+		err := m.Writer.EditConflictCopies(ctx, path, func(kept *vault.File) ([]byte, error) {
+			return m.eraseInCopy(c, path, kept, gone), nil
+		})
+		if err != nil {
+			failed = append(failed, api.Refused{ID: path,
+				Reason: "saved copy of the file: " + oneLine(asError(writeError(err)).Message)})
+		}
+	}
+	return removed, failed
 }
 
-// eraseInCopy returns a copy of the file at path without the lines of removed text, or nil.
-// A copy that the caller cannot read completely stays, and so does one of a sync tool beside
-// such a file.
-func (m adminOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) []byte {
-	whole := func(doc *memory.Document) bool { return doc.For(c.View) == doc }
-	if _, copied := memory.CopyOf(kept.Path); copied {
-		if doc, err := m.Files.Load(path); err == nil && !whole(doc) {
-			return nil
-		}
-	}
-	kept.Path = path
-	if !whole(m.Parse(kept)) {
+// eraseInCopy returns a conflict copy of the file at path without the lines of removed
+// entries, or nil. A copy that the caller cannot read stays.
+func (m adminOps) eraseInCopy(c Call, path string, kept *vault.File, gone *goneText) []byte {
+	if kept == nil || m.Parse(vault.File{Path: path, Data: kept.Data}).For(c.View) == nil {
 		return nil
 	}
-	_, shared := m.mayForget(c, path)
-	matches := words.containsLine
-	if words.everyEntry && !shared {
-		matches = words.matchesText
-	}
-	text := string(kept.Data)
-	found := append(findLines(text, matches), words.findEntries(text, normalizeLine, 1)...)
-	if len(found) == 0 {
-		return nil
-	}
-	rest, number := []byte{}, 0
-	for line := range strings.Lines(text) {
-		number++
-		if !slices.ContainsFunc(found, func(f [2]int) bool { return f[0] <= number && number <= f[1] }) {
-			rest = append(rest, line...)
-		}
-	}
-	return rest
+	rest := slices.DeleteFunc(slices.Collect(strings.Lines(string(kept.Data))), gone.removed)
+	return []byte(strings.Join(rest, ""))
 }
 
 // eraseEntries returns the file without the chosen entries, all of which must be
 // unchanged. The rest of the file changes only where it is derived from the entries.
-func (m adminOps) eraseEntries(ctx context.Context, c Call, path string, old *vault.File, chosen []occurrence,
-	words *textMatcher) ([]byte, error) {
+func (m adminOps) eraseEntries(ctx context.Context, c Call, path string, old *vault.File,
+	chosen []occurrence) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
 	}
@@ -293,90 +229,55 @@ func (m adminOps) eraseEntries(ctx context.Context, c Call, path string, old *va
 		e := &doc.Entries[i]
 		var lines [][2]int
 		for _, t := range chosen {
-			switch {
-			case t.entry != e.ID || t.digest != digestOf(doc.SourceLines(e.Line, e.EndLine)):
-				continue
-			case t.lines == [2]int{}:
-				rev.Remove(i)
-			default:
+			if t.entry == e.ID && t.digest == digestOf(doc.SourceLines(e.Line, e.EndLine)) {
 				lines = append(lines, [2]int{e.Line + t.lines[0] - 1, e.Line + t.lines[1] - 1})
+				found++
 			}
-			found++
 		}
 		rev.RemoveLines(i, lines)
 	}
-	if slices.ContainsFunc(chosen, func(t occurrence) bool {
-		return t.entry == summaryID && t.digest == digestOf(summaryOf(doc))
-	}) {
-		found++
-		rev.SetField("summary", words.withoutMatches(doc.Front.Summary))
+	for _, t := range chosen {
+		if t.entry == summaryID && t.digest == digestOf(summaryOf(doc)) {
+			found++
+			rev.SetField("summary", "")
+		}
 	}
 	if found < len(chosen) {
-		return nil, errListChanged(path)
+		return nil, api.Errorf(api.Conflict, "%s has changed since the list was made", path).
+			WithHint("list the entries again")
 	}
 	rev.SetTitles()
 	rev.SetCounters()
 	data, err := rev.Apply(m.parser(ctx, *old))
-	switch {
-	case err != nil:
+	if err != nil {
 		err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
-	case words.ours[path] && hasOnlyHeadings(m.Parse(vault.File{Path: path, Data: data})):
-		data, err = nil, vault.ErrRemove
 	}
 	return data, err
 }
 
-// isOurs reports whether memwatchd created a file and no other program has changed it.
-func (m adminOps) isOurs(path string) bool {
-	file, err := m.Writer.Vault.Read(path)
-	version := journal.Digest(file.Data)
-	for _, r := range m.Writer.Journal.List(time.Time{}, path, 0) {
-		if r.After != version {
-			return false
-		}
-		version = r.Before
-	}
-	return err == nil && version == ""
+// A goneText finds the text that a removal takes away.
+type goneText struct {
+	match   index.Phrase
+	removed func(line string) bool // reports whether a line is one of a removed entry
+	ids     map[string]bool        // of the removed occurrences
+	marks   []string               // ids of their entries, as in attributes
 }
 
-// hasOnlyHeadings reports whether a file contains nothing but headings.
-func hasOnlyHeadings(doc *memory.Document) bool {
-	return !doc.Front.Present && len(doc.Hidden) == 0 &&
-		!slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Block != memory.EmptyHeading })
-}
-
-// A textMatcher finds the matched text and the lines of the removed entries outside of
-// entries.
-type textMatcher struct {
-	match      index.Phrase
-	chosen     []occurrence
-	lines      map[string]bool // normalized by normalizeLine
-	blocks     [][]string      // normalized lines of each entry
-	everyEntry bool            // all listed entries with the text are removed
-	ours       map[string]bool // paths of files without text of other programs
-}
-
-// minLine is the minimum length of a line that is searched for by itself, in
-// bytes. Shorter lines are too common.
+// minLine is the minimum length of a line without the matched text that is searched for by
+// itself, in bytes. Shorter lines are too common.
 const minLine = 12
 
-func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
-	n := &textMatcher{match: l.match, chosen: chosen, everyEntry: true,
-		lines: map[string]bool{}, ours: map[string]bool{}}
+func newGoneText(match index.Phrase, chosen []occurrence) *goneText {
+	lines := map[string]bool{}
+	n := &goneText{match: match, ids: map[string]bool{},
+		removed: memoize(func(line string) bool { return lines[normalizeLine(line)] })}
 	for _, t := range chosen {
-		var block []string
+		n.ids[t.ID] = true
+		n.marks = append(n.marks, t.entry)
 		for line := range strings.Lines(t.source) {
 			line = normalizeLine(line)
-			n.lines[line] = len(line) >= minLine
-			block = append(block, line)
+			lines[line] = len(line) >= minLine || match.In(line)
 		}
-		if t.What == "entry" {
-			n.blocks = append(n.blocks, block)
-		}
-	}
-	for _, t := range l.occurrences {
-		n.everyEntry = n.everyEntry && (t.What != "entry" ||
-			slices.ContainsFunc(chosen, func(o occurrence) bool { return o.ID == t.ID }))
 	}
 	return n
 }
@@ -392,90 +293,54 @@ func normalizeLine(line string) string {
 	return memory.TaskNorm(strings.TrimSpace(line))
 }
 
-// matchesText reports whether a text contains the matched text or a removed line.
-func (n *textMatcher) matchesText(text string) bool { return n.match.In(text) || n.containsLine(text) }
+// in reports whether a text contains the matched text or a line of a removed entry.
+func (n *goneText) in(text string) bool { return n.match.In(text) || n.hasLine(text) }
 
-// containsLine reports whether a text contains a line of a removed entry.
-func (n *textMatcher) containsLine(text string) bool {
+// hasLine reports whether a text contains a line of a removed entry.
+func (n *goneText) hasLine(text string) bool {
 	for line := range strings.Lines(text) {
-		if n.lines[normalizeLine(line)] {
+		if n.removed(line) {
 			return true
 		}
 	}
 	return false
 }
 
-// withoutMatches returns a text without the lines that match, or nothing if a match spans
-// several lines or is masked.
-func (n *textMatcher) withoutMatches(text string) string {
-	rest := strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), n.matchesText), "\n")
-	if rest == text || n.matchesText(rest) {
-		return ""
-	}
-	return rest
-}
-
-// findStored returns a function that selects the lines to remove of a content that a file
-// at path has or had: those that contain the text, entries with it, and those of removed entries.
-// Of a file that others share, it selects only what the caller may change, because
-// others may have written the same text; and of a content that nothing refers to, all.
-func (m adminOps) findStored(c Call, words *textMatcher) func(path string, content []byte) [][2]int {
+// holdsGone returns a function that reports whether a content that a file at path has or had
+// must not stay: it contains the text, or a line or a version of a removed entry. Of a file that
+// others share, only what the caller may change counts, because others may have written the same
+// text.
+func (m adminOps) holdsGone(c Call, gone *goneText) func(path string, content []byte) bool {
 	type access struct{ may, shared bool }
-	known := map[string]access{"": {true, false}}
-	matches, removed, normalize := memoize(words.matchesText), memoize(words.containsLine), memoize(normalizeLine)
-	return func(path string, content []byte) (found [][2]int) {
+	known := map[string]access{}
+	return func(path string, content []byte) bool {
 		a, ok := known[path]
 		if !ok {
 			a.may, a.shared = m.mayForget(c, path)
 			known[path] = a
 		}
 		text := string(bytes.ToValidUTF8(content, nil))
-		switch {
-		case !a.may:
-			return nil
-		case a.shared:
-			found = findLines(text, removed)
-		default:
-			found = append(findLines(text, matches), words.findEntries(text, normalize, 2)...)
-		}
-		if path != "" {
-			found = append(found, m.findInEntries(c, path, content, words)...)
-		}
-		whole := path == "" && found != nil ||
-			found == nil && !a.shared && words.match.In(text) // the text goes over the end of a line
-		if whole {
-			return [][2]int{{1, math.MaxInt}}
-		}
-		return found
+		return a.may && (gone.hasLine(text) || !a.shared && gone.match.In(text) || m.inEntries(c, path, content, gone))
 	}
 }
 
-// findInEntries returns the lines of the entries of a content that contain the text or have
-// the id of a removed entry, as far as the caller may change them.
-func (m adminOps) findInEntries(c Call, path string, content []byte, words *textMatcher) (found [][2]int) {
+// inEntries reports whether an entry of a content that the caller may change contains the text
+// or has the id of a removed entry.
+func (m adminOps) inEntries(c Call, path string, content []byte, gone *goneText) bool {
 	text := string(content)
-	named := slices.DeleteFunc(slices.Clone(words.chosen), func(t occurrence) bool {
-		return t.Path != path || t.lines != [2]int{} || !strings.Contains(text, t.entry)
-	})
-	if len(named) == 0 && !words.match.MayBeIn(text) {
-		return nil
+	if !gone.match.MayBeIn(text) && !slices.ContainsFunc(gone.marks, func(id string) bool {
+		return strings.Contains(text, id)
+	}) {
+		return false
 	}
 	doc := m.Parse(vault.File{Path: path, Data: content}).For(c.View)
 	if doc == nil {
-		return nil
+		return false
 	}
 	may := m.mayChangeEntry(c, path)
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if !may(e) {
-			continue
-		}
-		found = append(found, matchingParts(doc, e, words.match)...)
-		if slices.ContainsFunc(named, func(t occurrence) bool { return t.entry == e.ID }) {
-			found = append(found, [2]int{e.Line, e.EndLine})
-		}
-	}
-	return found
+	return slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool {
+		return may(&e) && (gone.ids[path+"#"+e.ID] || matchingParts(doc, &e, gone.match) != nil)
+	})
 }
 
 // memoize returns f with a memory of its results.
@@ -492,35 +357,6 @@ func memoize[V any](f func(string) V) func(string) V {
 	}
 }
 
-// findLines returns the lines, from 1, for which matches returns true.
-func findLines(text string, matches func(string) bool) (found [][2]int) {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		if matches(line) {
-			found = append(found, [2]int{number, number})
-		}
-	}
-	return found
-}
-
-// findEntries returns the runs of at least so many lines that are those of a removed entry, of
-// which some are too short to be searched for by themselves.
-func (n *textMatcher) findEntries(text string, normalize func(string) string, least int) (found [][2]int) {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = normalize(lines[i])
-	}
-	for _, block := range n.blocks {
-		for i := 0; i+len(block) <= len(lines) && len(block) >= least; i++ {
-			if slices.Equal(lines[i:i+len(block)], block) {
-				found = append(found, [2]int{i + 1, i + len(block)})
-			}
-		}
-	}
-	return found
-}
-
 // mayForget reports whether the caller may erase earlier contents of a file, and whether
 // the file may contain text of others.
 func (m adminOps) mayForget(c Call, path string) (may, shared bool) {
@@ -535,6 +371,5 @@ func (m adminOps) mayForget(c Call, path string) (may, shared bool) {
 	if err != nil { // the file is gone, so its readers are unknown
 		return c.Scope.Subject == m.Owner, false
 	}
-	known := doc.For(c.View)
-	return known != nil, known != doc || !m.mayChange(c, path, doc.Partition, memory.Author{})
+	return doc.For(c.View) != nil, !m.mayChange(c, path, doc.Partition, memory.Author{})
 }

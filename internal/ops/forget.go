@@ -25,8 +25,8 @@ type occurrence struct {
 	api.Occurrence
 	entry  string // id of the entry, without the suffix for a part
 	digest string // of the lines of the entry or the summary
-	lines  [2]int // of the entry, from 1, if it is only a part of the entry
-	source string // lines of an entry
+	lines  [2]int // of the entry, from 1
+	source string // these lines
 }
 
 // maxOccurrences bounds a list, and a removal.
@@ -186,58 +186,48 @@ func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
 // earlierVersion is the kind of an occurrence that is in no file any more.
 const earlierVersion = "version"
 
-// findEarlier returns, for the owner, an occurrence for each file of which an earlier version
-// contains a text in lines that the file lacks: the newest such version. It omits files from
-// which text can be removed, because that changes their versions, too. The removal reports
-// unreadable versions.
+// findEarlier returns, for the owner, an occurrence for each file that lacks a text and of
+// which an earlier version contains it: the newest such version.
 func (m adminOps) findEarlier(c Call, match index.Phrase, present []occurrence) []occurrence {
 	if !c.FullAccess {
 		return nil
 	}
-	newest, removable, foreign := map[string]occurrence{}, map[string]bool{}, map[string]bool{} // by path
-	present = slices.DeleteFunc(slices.Clone(present), func(t occurrence) bool { return t.ID == "" })
+	newest := map[string]*occurrence{} // by path; nil for a file with the text
+	holds := m.holdsGone(c, newGoneText(match, nil))
 	for _, t := range present {
-		removable[t.Path] = true
+		newest[t.Path] = nil
 	}
-	words := newTextMatcher(&forgetList{match: match}, present) // with the lines that files have
-	find := m.findStored(c, words)
 	m.Writer.Journal.EachVersion(func(u journal.Use, content []byte, _ error) {
 		r, path := u.Record, u.Path
-		if r.ID == "" || path != r.FilePath() || removable[path] || !match.MayBeIn(string(content)) {
+		t, known := newest[path]
+		if r.ID == "" || known && t == nil || !holds(path, content) {
 			return
 		}
-		if _, known := newest[path]; !known {
-			file, _ := m.Writer.Vault.Read(path) // a missing file has no lines
-			for line := range strings.Lines(string(file.Data)) {
-				words.lines[normalizeLine(line)] = false
-			}
+		if !known {
+			from, to := lineOfMatch(string(content), match)
+			t = &occurrence{Occurrence: api.Occurrence{What: earlierVersion, Path: path, Time: r.Time,
+				ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(), Writer: api.WrittenHere,
+				Text: strings.Join(strings.Split(string(secrets.Mask(content)), "\n")[from:to], "\n")},
+				entry: "@" + r.ID, digest: u.Digest}
+			newest[path] = t
 		}
-		lines, shown := strings.Split(string(content), "\n"), strings.Split(string(secrets.Mask(content)), "\n")
-		for _, found := range find(path, content) {
-			from, to := found[0]-1, min(found[1], len(lines))
-			if slices.ContainsFunc(lines[from:to], func(line string) bool {
-				_, kept := words.lines[normalizeLine(line)]
-				return !kept
-			}) {
-				newest[path] = occurrence{Occurrence: api.Occurrence{What: earlierVersion, Path: path, Time: r.Time,
-					ID: path + "@" + r.ID, Kind: m.Layout.Place(path).Kind.String(),
-					Text: strings.Join(shown[from:to], "\n")},
-					entry: "@" + r.ID, digest: u.Digest, source: strings.Join(lines[from:to], "\n")}
-				foreign[path] = foreign[path] || !m.wroteMatches(c, path, content, match)
-				break
-			}
+		if !m.wroteMatches(c, path, content, match) {
+			t.Writer = api.WrittenElsewhere
 		}
 	})
-	list := slices.SortedFunc(maps.Values(newest), func(a, b occurrence) int { return strings.Compare(a.Path, b.Path) })
-	for i, t := range list {
-		list[i].Writer = writerOf(!foreign[t.Path])
-		later := m.Writer.Journal.ListAll(t.Time, t.Path, 0)
-		// the change that replaced this version
-		if at := slices.IndexFunc(later, func(r journal.Record) bool { return r.Before == t.digest }); at >= 0 {
-			list[i].ID, list[i].Time = t.Path+"@"+later[at].ID, later[at].Time
+	var list []occurrence
+	for _, path := range slices.Sorted(maps.Keys(newest)) {
+		if t := newest[path]; t != nil {
+			list = append(list, *t)
 		}
 	}
 	return list
+}
+
+// lineOfMatch returns the lines, from 0, that contain the first match, or the first line.
+func lineOfMatch(text string, match index.Phrase) (from, to int) {
+	f := append(match.Find(text), [2]int{})[0]
+	return strings.Count(text[:f[0]], "\n"), strings.Count(text[:f[1]], "\n") + 1
 }
 
 // wroteMatches reports whether memwatchd wrote all occurrences of a text in a version of a file.
@@ -291,16 +281,15 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 		for _, p := range matchingParts(doc, e, match) {
 			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry",
 				Line: p[0], EndLine: p[1], Text: e.Text,
-				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), source: text}
+				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text),
+				lines: [2]int{p[0] - e.Line + 1, p[1] - e.Line + 1}, source: doc.SourceLines(p[0], p[1])}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
 			if p != [2]int{e.Line, e.EndLine} {
-				t.lines = [2]int{p[0] - e.Line + 1, p[1] - e.Line + 1}
 				t.ID += fmt.Sprint(":", t.lines[0])
 				text := strings.Join(shown.Lines[p[0]-1:p[1]], "\n")
 				t.Text = strings.TrimRight(commentRE().ReplaceAllString(text, ""), " \t\n")
-				t.source = doc.SourceLines(p[0], p[1])
 			}
 			t.Writer = writerOf(session || e.Source != "" && e.Comment.End > 0 &&
 				doc.LineStart(p[0]) <= e.Comment.Start && e.Comment.End <= doc.LineStart(p[1]+1))

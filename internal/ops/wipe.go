@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,13 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-// A wipePlan lists the data of a subject to delete.
-type wipePlan struct {
-	dirs  []string        // its directories
-	keys  map[string]bool // owner keys of the directories
-	files []string
-}
 
 // wipeSubject deletes the directories of a subject and its aliases, the data
 // derived from them, and their contents in the journal.
@@ -44,13 +35,10 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	if err := m.withAliases(&c); err != nil {
 		return nil, err
 	}
-	w, err := m.planWipe(c, r.Sessions)
-	if err != nil {
-		return nil, err
-	}
-	answer.Subjects, answer.Beyond = c.View.Subjects(), outOfReach
+	subjects, dirs, files := c.View.Subjects(), m.ownDirs(c), m.filesToWipe(c, r.Sessions)
+	answer.Subjects, answer.Beyond = subjects, outOfReach
 	if r.DryRun {
-		answer.DryRun, answer.Deleted = true, append(answer.Deleted, w.files...)
+		answer.DryRun, answer.Deleted = true, append(answer.Deleted, files...)
 		links, _ := m.Scopes.Links()
 		for _, l := range links {
 			if isLinkOf(l, c.Scope.Subject) {
@@ -59,12 +47,14 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		}
 		return answer, nil
 	}
-	e := erasure{paths: w.files, find: m.findWiped(c, w),
-		used:  func(path, _, _ string) bool { return m.isWiped(w, path) },
-		waits: func(text string) bool { return slices.Contains(c.View.Subjects(), text) }}
-	var problem error
+	wiped := func(path string) bool { return m.isOwn(c, path) || slices.Contains(files, path) }
+	e := erasure{paths: files,
+		holds: func(path string, _ []byte) bool { return path == memory.IdentitiesPath || wiped(path) },
+		used:  func(path, _, _ string) bool { return wiped(path) },
+		waits: func(text string) bool { return slices.Contains(subjects, text) }}
+	var problem, err error
 	answer.Problem, err = m.erase(ctx, c, e, func() {
-		problem = m.removeFiles(ctx, w.files)
+		problem = m.removeFiles(ctx, files)
 		unlinked, err := m.unlinkAll(ctx, c.Scope.Subject)
 		problem = errors.Join(problem, err)
 		if err == nil {
@@ -74,18 +64,18 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range w.dirs {
+	for _, dir := range dirs {
 		left, err := m.Writer.RemoveEmpty(ctx, dir)
 		answer.Left, problem = append(answer.Left, left...), errors.Join(problem, err)
 	}
-	for _, path := range w.files {
-		if slices.Contains(answer.Left, path) || m.fileExists(path) {
+	for _, path := range files {
+		if m.fileExists(path) {
 			answer.Failed = append(answer.Failed, path)
 		} else {
 			answer.Deleted = append(answer.Deleted, path)
 		}
 	}
-	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(w.files, path) })
+	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(files, path) })
 	if problem != nil {
 		answer.Problem = strings.Trim(answer.Problem+"; "+erasureProblem(c, problem), "; ")
 	}
@@ -105,68 +95,29 @@ func (m adminOps) withAliases(c *Call) error {
 	return m.setView(c)
 }
 
-// planWipe finds the data of a subject and its aliases. If another subject claims
-// one of the directories, planWipe returns an error and nothing is deleted.
-func (m adminOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
-	w := &wipePlan{keys: map[string]bool{}}
+// isOwn reports whether the path of a file is that of a subject of the call.
+func (m adminOps) isOwn(c Call, path string) bool {
+	return slices.Contains(c.View.Subjects(), c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(path).Owner}))
+}
+
+// ownDirs returns the directories of the subjects of the call.
+func (m adminOps) ownDirs(c Call) (dirs []string) {
 	for _, subject := range c.View.Subjects() {
-		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
-			file := dir + "/MEMORY.md" // recognizes both kinds of directory
-			place := m.Layout.Place(file)
-			if place.Dir == "" {
-				continue // not a user directory
-			}
-			files := m.Index.Files(func(f *index.FileInfo) bool {
-				return strings.HasPrefix(f.Path, dir+"/") && m.Layout.Place(f.Path).Owner == place.Owner
-			})
-			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" &&
-				len(files) > 0 {
-				return nil, api.Errorf(api.SubjectConflict, "directory %s belongs to another subject", dir).
-					WithHint("rename the directory, whose files have another subject_id")
-			} else if owner != subject {
-				continue
-			}
-			w.dirs, w.keys[place.Owner] = append(w.dirs, dir), true
-			for _, f := range files {
-				if m.fileExists(f.Path) {
-					w.files = append(w.files, f.Path)
-				}
-			}
-		}
+		dirs = append(dirs, "_longterms/"+memory.SubjectDir(subject), memory.UserDir(subject))
 	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { return !m.isOwn(c, dir+"/MEMORY.md") })
+}
+
+// filesToWipe returns the files of the subjects of the call.
+func (m adminOps) filesToWipe(c Call, sessions bool) (files []string) {
 	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
-		return f.Kind == memory.Session && sessions || memory.InInbox(f.Path)
+		return m.isOwn(c, f.Path) || f.Kind == memory.Session && sessions || memory.InInbox(f.Path)
 	}) {
-		if slices.Contains(c.View.Subjects(), doc.Partition.Owner) {
-			w.files = append(w.files, doc.Place.Path)
+		if m.isOwn(c, doc.Place.Path) || slices.Contains(c.View.Subjects(), doc.Partition.Owner) {
+			files = append(files, doc.Place.Path)
 		}
 	}
-	return w, nil
-}
-
-// linkPattern matches the subject or its key as a whole word of the file of links,
-// also in a comment.
-func linkPattern(subject string) *regexp.Regexp {
-	name := regexp.QuoteMeta(subject)
-	if key, ok := strings.CutPrefix(subject, memory.ExternalSubject("")); ok {
-		name += "|" + regexp.QuoteMeta(key)
-	}
-	return regexp.MustCompile(`(?m)(?:^|[^\pL\pN_:-])(?:` + name + `)(?:$|[^\pL\pN_:-]|:(?:\s|$))`)
-}
-
-// findWiped returns a function that selects the lines of stored contents about the subject:
-// those of its files, its links, and contents that nothing refers to.
-func (m adminOps) findWiped(c Call, w *wipePlan) func(path string, content []byte) [][2]int {
-	link := linkPattern(c.Scope.Subject)
-	return func(path string, content []byte) [][2]int {
-		switch {
-		case path == memory.IdentitiesPath:
-			return findLines(string(content), link.MatchString)
-		case path == "", m.isWiped(w, path):
-			return [][2]int{{1, math.MaxInt}}
-		}
-		return nil
-	}
+	return files
 }
 
 // unlinkAll removes all links of a subject: those to an account, or the one of
@@ -196,11 +147,6 @@ func (m adminOps) unlinkAll(ctx context.Context, subject string) (keys []string,
 // isLinkOf reports whether a link has the subject as its account or as its key.
 func isLinkOf(l memory.LinkedKey, subject string) bool {
 	return l.Subject == subject || memory.ExternalSubject(l.Key) == subject
-}
-
-// isWiped reports whether a file in the journal belonged to the subject.
-func (m adminOps) isWiped(w *wipePlan, path string) bool {
-	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
 // removeFiles removes whole files without recording their contents in the journal.

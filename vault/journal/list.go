@@ -78,9 +78,8 @@ func (j *Journal) Get(id string) (Record, error) {
 	return Record{}, fmt.Errorf("journal %q: %w: %s, %s", id, ErrAmbiguous, found[0].ID, found[1].ID)
 }
 
-// Version returns the content with a digest, or what is left of it after
-// [Journal.Forget]. An empty digest means that there is no file; its content is nil. If
-// the content is not stored, the error is [ErrNoVersion].
+// Version returns the content with a digest. An empty digest means that there is no file; its
+// content is nil. If the content is not stored, the error is [ErrNoVersion].
 func (j *Journal) Version(digest string) ([]byte, error) {
 	if digest == "" {
 		return nil, nil

@@ -24,7 +24,7 @@ import (
 // begins with a part of the digest of the content. A content is stored as a whole or as
 // the lines that differ from a whole one, the base, whose name follows the own one. So
 // a content needs at most one other, and its cost follows the change. A file begins with
-// the SHA-256 of the content, which is not the one in the name if text was cut out.
+// the SHA-256 of the content, which is not the one in the name if an earlier build cut text out.
 //
 // The caller serializes the calls.
 type versionStore struct {
@@ -33,7 +33,7 @@ type versionStore struct {
 	based    map[string]int64         // total size of the versions with a base, by base
 	total    int64                    // size of all versions
 
-	fault func() error // called before each change of a file by rewrite, unless nil; for tests
+	fault func() error // called before each change of a file by keepOnly, unless nil; for tests
 
 	cachedName string // of the whole version that was read last
 	cached     []byte
@@ -166,12 +166,12 @@ func encodeAs(baseName string, base, content []byte) encodedVersion {
 
 // read returns the content of a version.
 func (s *versionStore) read(name string) ([]byte, error) {
-	if name == s.cachedName && name != "" {
-		return s.cached, nil
-	}
 	v, ok := s.versions[name]
 	if !ok {
 		return nil, ErrNoVersion
+	}
+	if name == s.cachedName {
+		return s.cached, nil
 	}
 	var base []byte
 	if v.base != "" {
@@ -228,30 +228,17 @@ func decodeVersion(data, base []byte) ([]byte, error) {
 	return content, nil
 }
 
-// replace changes the content of a version, and stores it with the given base. The file
-// exists at any time.
-func (s *versionStore) replace(name, base string, content []byte) error {
-	var from []byte
-	if base != "" {
-		var err error
-		from, err = s.read(base)
-		if err != nil {
-			return err
-		}
-	}
-	e := encodeAs(base, from, content)
-	old, had := s.versions[name]
+// replace stores a version again, near another one. The file exists at any time.
+func (s *versionStore) replace(name, near string, content []byte) error {
+	old, e := s.path(name, s.versions[name]), s.encode(name, content, near)
 	if err := s.change(func() error { return state.Write(s.path(name, e.storedVersion), e.data) }); err != nil {
 		return err
 	}
-	if s.cachedName == name {
-		s.cachedName, s.cached = "", nil
-	}
 	s.register(name, e.storedVersion)
-	if had && old.base != base {
-		return s.change(func() error { return os.Remove(s.path(name, old)) })
+	if old == s.path(name, e.storedVersion) {
+		return nil
 	}
-	return nil
+	return s.change(func() error { return os.Remove(old) })
 }
 
 // change changes a file. Tests let it fail.
@@ -264,49 +251,23 @@ func (s *versionStore) change(do func() error) error {
 	return do()
 }
 
-// rewrite cuts lines from versions, by name, and removes those that are not used themselves;
-// only their bases stay if they lose no lines. In place of a base that loses lines, the first
-// version that needs it is stored as a whole. Every used version can be read at any time.
-func (s *versionStore) rewrite(used map[string]bool, cuts map[string]cut) error {
-	groups := map[string][]string{} // used versions by base, the base last
-	for _, name := range slices.SortedFunc(maps.Keys(s.versions), func(a, b string) int {
-		return cmp.Or(strings.Compare(s.versions[b].base, s.versions[a].base), strings.Compare(a, b))
-	}) {
-		if used[name] {
-			base := cmp.Or(s.versions[name].base, name)
-			groups[base] = append(groups[base], name)
-		}
-	}
+// keepOnly removes all versions that are not used. Versions whose base goes are stored again
+// before. Every used version can be read at any time.
+func (s *versionStore) keepOnly(used map[string]bool) error {
+	used[""] = true             // the base of whole versions
+	near := map[string]string{} // versions that were stored in place of a base, by the base
 	var errs []error
-	for base, names := range groups {
-		errs = append(errs, s.rewriteGroup(base, names, cuts))
-	}
-	return errors.Join(append(errs, s.retain(used), s.sweep(), syncPath(s.dir))...)
-}
-
-// rewriteGroup cuts lines from versions that have a base, or are it.
-func (s *versionStore) rewriteGroup(base string, names []string, cuts map[string]cut) error {
-	to := base
-	_, moves := cuts[base]
-	if moves {
-		to = ""
-	}
-	for _, name := range names {
-		c, loses := cuts[name]
-		if !loses && !moves {
+	for _, name := range slices.Sorted(maps.Keys(s.versions)) {
+		base := s.versions[name].base
+		if !used[name] || used[base] {
 			continue
 		}
-		content, err := s.read(name)
-		if err == nil {
-			content, _ = c.apply(content)
-			err = s.replace(name, to, content)
+		if content, err := s.read(name); err == nil { // else it keeps its base
+			errs = append(errs, s.replace(name, near[base], content))
+			near[base] = cmp.Or(s.versions[name].base, name)
 		}
-		if err != nil {
-			return err
-		}
-		to = cmp.Or(to, name)
 	}
-	return nil
+	return errors.Join(append(errs, s.retain(used), s.sweep(), syncPath(s.dir))...)
 }
 
 // sweep removes the files in the directory that are no versions, such as those of an
