@@ -5,7 +5,7 @@ package api
 type CaptureRequest struct {
 	Bullets    []string `json:"bullets" size:"request" arg:"rest" stdin:"true" doc:"one to three bullets; several lines of one stay as they are"`
 	Text       string   `json:"text" size:"request" stdin:"true" doc:"longer text to reduce to one to three bullets, such as an agent's final report; a configured model does this in the background"`
-	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"type of the bullets: request, result or crumb"`
+	Type       string   `json:"type" enum:"request,result,crumb" doc:"type of the bullets: request, result or crumb; default: crumb"`
 	Source     string   `json:"source" doc:"origin of the bullets, such as the name of a program"`
 	Session    string   `json:"session" complete:"session" doc:"id of the session"`
 	Evidence   []string `json:"evidence" complete:"path" doc:"evidence for the bullets: paths, path#id or URLs"`

@@ -43,7 +43,7 @@ type compressedFile struct {
 
 type summaryLine struct {
 	api.SummaryLine
-	summary memory.Summary
+	summary memory.Put
 	subject string // subject of the summary file
 }
 
@@ -317,8 +317,8 @@ func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *mem
 			s.Evidence = append(s.Evidence, evidence)
 		}
 	}
-	s.summary = memory.Summary{
-		Title: title, Text: s.Text, Evidence: s.Evidence,
+	s.summary = memory.Put{
+		Form: memory.FactForm, Title: title, Text: s.Text, Evidence: s.Evidence,
 		Attributes: map[string]string{"updated": updated.UTC().Format(time.RFC3339)},
 	}
 	for key, value := range map[string]string{"source": a.author.Source, "written_by": a.author.By} {
@@ -326,5 +326,5 @@ func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *mem
 			s.summary.Attributes[key] = value
 		}
 	}
-	return s, s.summary.Check(s.Path, l)
+	return s, l.Fit(s.Path, &s.summary)
 }

@@ -113,5 +113,5 @@ func (c *Compress) addSummary(lines []summaryLine, target string, old *vault.Fil
 	case doc.Partition.Visibility.String() != lines[0].Visibility:
 		return nil, fmt.Errorf("%s is not %s", target, lines[0].Visibility)
 	}
-	return putLines(doc, lines, c.Layout, parse)
+	return putLines(doc, lines, parse)
 }

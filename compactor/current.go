@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/transcript"
@@ -19,7 +20,7 @@ const (
 
 // A currentSummary is the summary of an entry, or a new one if at is -1.
 type currentSummary struct {
-	memory.Summary
+	memory.Put
 	at      int
 	changed bool
 }
@@ -27,29 +28,26 @@ type currentSummary struct {
 // putLines returns a summary file in which each line is part of the current
 // summary of its topic: of its project, subject or contact, with the same author. A line
 // that an interrupted run has written changes nothing.
-func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse func([]byte) *memory.Document) ([]byte,
-	error) {
+func putLines(doc *memory.Document, lines []summaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
 	var list []currentSummary
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.IsSummary() {
-			list = append(list, currentSummary{memory.Summary{Title: e.Title, Text: e.SummaryText(),
+			list = append(list, currentSummary{memory.Put{Form: memory.FactForm, Title: e.Title, Text: e.SummaryText(),
 				Evidence: e.Evidence, Attributes: e.Attributes}, i, false})
 		}
 	}
 	for i := range lines {
 		s := lines[i].summary
-		if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Title == s.Title && s.Matches(&e) }) {
+		if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return s.IsAt(&e) }) {
 			continue
 		}
-		n := slices.IndexFunc(list, func(c currentSummary) bool { return sameTopic(&c.Summary, &s) })
+		n := slices.IndexFunc(list, func(c currentSummary) bool { return sameTopic(&c.Put, &s) })
 		if n >= 0 && list[n].includes(&s) {
 			continue
 		}
 		if n >= 0 {
-			if merged := mergeSummaries(list[n].Summary, s); merged.Check(doc.Place.Path, l) == nil {
-				list[n].Summary, list[n].changed = merged, true
-				continue
-			}
+			list[n].Put, list[n].changed = mergeSummaries(list[n].Put, s), true
+			continue
 		}
 		list = append(list, currentSummary{s, -1, true})
 	}
@@ -57,16 +55,16 @@ func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse
 	for i := range list {
 		switch c := &list[i]; {
 		case c.at < 0:
-			r.Append([]string{memory.SummarySection}, c.String())
+			r.Append([]string{memory.SummarySection}, &c.Put)
 		case c.changed:
-			r.Replace(c.at, c.String())
+			r.Replace(c.at, &c.Put, time.Time{}) // it has its own time
 		}
 	}
 	return r.Apply(parse)
 }
 
 // sameTopic reports whether two current summaries have the same topic.
-func sameTopic(a, b *memory.Summary) bool {
+func sameTopic(a, b *memory.Put) bool {
 	topicA, _, okA := cutDay(a.Title)
 	topicB, _, okB := cutDay(b.Title)
 	return okA && okB && topicA == topicB &&
@@ -86,7 +84,7 @@ func cutDay(title string) (topic, day string, ok bool) {
 // includes reports whether the summary has the evidence and the sentences of
 // another one. The evidence is not enough: the file may have changed since an
 // interrupted run.
-func (c *currentSummary) includes(s *memory.Summary) bool {
+func (c *currentSummary) includes(s *memory.Put) bool {
 	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) }) &&
 		!slices.ContainsFunc(transcript.Sentences(s.Text),
 			func(text string) bool { return !strings.Contains(c.Text, text) })
@@ -94,7 +92,7 @@ func (c *currentSummary) includes(s *memory.Summary) bool {
 
 // mergeSummaries returns a summary of the texts of both, the newer one first. It
 // keeps the attributes of current.
-func mergeSummaries(current, line memory.Summary) memory.Summary {
+func mergeSummaries(current, line memory.Put) memory.Put {
 	newer, older := line, current
 	_, lineDay, _ := cutDay(line.Title)
 	if _, day, _ := cutDay(current.Title); lineDay < day {

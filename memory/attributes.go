@@ -264,20 +264,9 @@ func Comment(attributes map[string]string, evidence []string) string {
 // newComment returns a comment with attributes, empty if none has a value.
 func newComment(attrs []Attribute) string { return string(editComment([]byte("<!-- -->"), attrs)) }
 
-// comment returns an entry's comment on one line; without an entry or a
-// comment, it returns an empty comment.
+// comment returns an entry's comment on one line.
 func (d *Document) comment(e *Entry) []byte {
-	if e == nil || e.Comment.End == 0 {
-		return []byte("<!-- -->")
-	}
 	return bytes.Join(bytes.Fields(d.Source[e.Comment.Start:e.Comment.End]), []byte(" "))
-}
-
-// AttributeComment returns the entry's comment after setting attributes. An
-// empty value removes an attribute. The result is empty if no attribute is
-// left.
-func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
-	return string(editComment(d.comment(e), list))
 }
 
 // editComment sets attributes of a comment and removes those with an empty

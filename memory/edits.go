@@ -328,7 +328,7 @@ func (w *passAttempt) computeEdits() error {
 				return err
 			}
 			continue
-		case c.replace != "":
+		case c.replace != nil:
 			if err := w.replaceEntry(i, c); err != nil {
 				return err
 			}
@@ -545,41 +545,22 @@ func (d *Document) commentSpan(s Span) Span {
 	return s
 }
 
-// parseSingle parses a text that must be exactly one entry. The returned
-// document has LF line endings and no blank lines around the entry.
-func (w *passAttempt) parseSingle(text string) (*Document, error) {
-	text = unixLines(text)
-	lines := trimBlank(strings.Split(text, "\n"))
-	one := w.parse([]byte(strings.Join(lines, "\n")))
-	switch {
-	case one == nil:
-		return nil, ErrStopped
-	case one.Unsound:
-		return nil, fmt.Errorf("invalid text for a file: %s", one.WhyUnsound())
-	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 ||
-		one.Entries[0].EndLine != len(lines):
-		return nil, errors.New("text is not exactly one paragraph, list item or other block")
-	}
-	return one, nil
-}
-
-// insertTexts parses each text alone, finds the insertion points, and adds their edits.
+// insertTexts finds the insertion points, and adds their edits.
 func (w *passAttempt) insertTexts() error {
 	for i := range w.inserts {
 		in := &w.inserts[i]
-		var texts []*Document
-		for _, text := range in.texts {
-			one, err := w.parseSingle(text)
-			if err != nil {
-				return err
-			}
-			texts = append(texts, one)
-		}
 		s, err := w.insertionPoint(in)
 		if err != nil {
 			return err
 		}
-		s.texts, s.verbatim = texts, in.verbatim
+		for _, p := range in.puts {
+			one, err := p.fit(w.parse)
+			if err != nil {
+				return err
+			}
+			s.texts = append(s.texts, one)
+		}
+		s.verbatim = in.verbatim
 		w.insertPoints = append(w.insertPoints, s)
 		w.editList = append(w.editList, w.insertionEdit(&s))
 	}
@@ -676,25 +657,15 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	return Edit{Span{at, at}, text}
 }
 
-// replaceEntry adds the edit that replaces an entry with a text. If the text
-// has no attribute comment, replaceEntry keeps the one of the entry.
+// replaceEntry adds the edit that replaces an entry with a requested one.
 func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	d, e := w.d, &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
 		return fmt.Errorf("line %d: a replaced entry cannot have other changes", e.Line)
 	}
-	one, err := w.parseSingle(c.replace)
+	one, err := c.replace.fit(w.parse)
 	if err != nil {
 		return err
-	}
-	if inserted := &one.Entries[0]; inserted.Comment.End == 0 && e.Comment.End > 0 {
-		text, err := splice(one.Source, []Edit{one.addComment(inserted, string(d.comment(e)))})
-		if err == nil {
-			one, err = w.parseSingle(string(text))
-		}
-		if err != nil {
-			return err
-		}
 	}
 	w.replacements[i] = one
 	text := string(one.Source)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,8 +25,8 @@ import (
 // because Markdown would change it: it contains comments, tags or carriage
 // returns.
 //
-// [Entry.Item] parses the output of [Document.ItemText] to exactly the same key
-// and value. ItemText rejects values for which this is not possible.
+// [Entry.Item] parses such an item, written by [Layout.Fit], to exactly the same key and
+// value.
 
 // MaxKey bounds the length of an item's key, in bytes. A key is a short name.
 const MaxKey = 256
@@ -89,61 +88,6 @@ func CheckKey(key string) error {
 	return CheckText(key)
 }
 
-// ItemText returns a keyed item as a list item: on one line, or with the value
-// in a fenced block if the value is JSON or does not fit on one line. A value
-// that Markdown would change is written as a JSON string. The text
-// is for replacing an entry of the document: it keeps the entry's box, if it is
-// a task, and the attributes that are not given. For entry -1 the text is a new
-// entry. If the value cannot be written, ItemText returns an error that matches
-// [ErrText].
-func (d *Document) ItemText(entry int, key, value string, attributes []Attribute) (string, error) {
-	if err := CheckValue(value); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrText, err)
-	}
-	head, e := "- ", (*Entry)(nil)
-	if entry >= 0 {
-		e = &d.Entries[entry]
-		text := strings.TrimLeft(e.Text, " \t")
-		text = text[listMarkerLen(text):]
-		head += text[:boxLen(text)]
-	}
-	head += "**" + escapeTitle(key) + "**:"
-	text := ""
-	write := func(encoding, written string, object bool) bool {
-		comment := d.AttributeComment(e,
-			append(slices.Clip(attributes), Attribute{Key: "encoding", Value: encoding})...)
-		if comment != "" {
-			comment = " " + comment
-		}
-		if !object && strings.IndexByte(written, '\n') < 0 {
-			text = head
-			if written != "" {
-				text += " " + written
-			}
-			text += comment
-			if isItem(text, key, value, comment) {
-				return true
-			}
-		}
-		text = head + comment + "\n" + fencedBlock(written, object)
-		return isItem(text, key, value, comment)
-	}
-	if CheckText(value) == nil {
-		var object bool
-		if s := strings.TrimSpace(value); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
-			object = json.Valid([]byte(s))
-		}
-		if write("", value, object) {
-			return text, nil
-		}
-	}
-	encoded, err := json.Marshal(value) // escapes <, > and &
-	if err != nil || !write(encodingJSON, string(encoded), false) {
-		return "", fmt.Errorf("%w: key or value would be parsed differently", ErrText)
-	}
-	return text, nil
-}
-
 // fencedBlock returns a value as a fenced block below a list item. The fence is
 // longer than any run of backticks in the value.
 func fencedBlock(value string, object bool) string {
@@ -156,26 +100,6 @@ func fencedBlock(value string, object bool) string {
 		info = "json"
 	}
 	return strings.TrimPrefix(indentBelow(fence+info+"\n"+value+fence, "  "), "\n")
-}
-
-// isItem reports whether a text parses as exactly one item with the given key,
-// value and comment attributes.
-func isItem(text, key, value, comment string) bool {
-	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
-	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.InPrivate() {
-		return false
-	}
-	e := &d.Entries[0]
-	k, v, ok := e.Item()
-	want := map[string]string{}
-	if comment != "" {
-		attrs, _ := parseComment(comment[len(" <!--") : len(comment)-len("-->")])
-		for _, a := range attrs {
-			want[a.Key] = a.Value
-		}
-	}
-	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 &&
-		maps.Equal(want, e.Attributes)
 }
 
 // ItemInsertionPoint returns the entry below which a new item is inserted, or -1 for the top
@@ -355,20 +279,14 @@ func (d *Document) ShownEntry(n int) *Entry {
 	return e
 }
 
-// A Summary is a line that summarizes a subject, in its profile.md, one of its
+// A summary is a line that summarizes a subject, in its profile.md, one of its
 // projects, in its project.md, or its conversations with a contact, in a file of
-// the contact (see [SummaryPath]):
+// the contact:
 //
 //   - **2026-02-04/cli**: We chose PostgreSQL. <!-- evidence=2026-02-04/cli.md updated=… -->
 //
 // A summary names its evidence and is in a section of its own. Both distinguish
 // it from the keyed items of the same file, see [Entry.IsSummary].
-type Summary struct {
-	Title      string
-	Text       string            // one line of Markdown
-	Evidence   []string          // never empty
-	Attributes map[string]string // other attributes
-}
 
 // SummaryPath returns the path of the file for the summaries of a subject and of a
 // visibility: of its project if that is not empty, else of its conversations with a contact
@@ -391,33 +309,12 @@ func SummaryPath(subject, project, contact string, v Visibility) string {
 
 // SummaryText returns the text of a summary, without its title.
 func (e *Entry) SummaryText() string {
-	_, text := splitTitle(trimMarkers(e.Text))
+	_, text := splitTitle(e.Content())
 	return strings.TrimSpace(text)
 }
 
-// String returns the summary as a list item with its comment.
-func (s *Summary) String() string {
-	return s.itemLine() + " " + Comment(s.Attributes, s.Evidence)
-}
-
-func (s *Summary) itemLine() string { return fmt.Sprintf("- **%s**: %s", s.Title, s.Text) }
-
-// Check returns an error if the summary, in the file at path, would not be
-// parsed back as the same summary.
-func (s *Summary) Check(path string, l *Layout) error {
-	alone := l.Parse(path, []byte(s.String()+"\n"), Meta{})
-	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound && !alone.InPrivate() {
-		e := &alone.Entries[0]
-		_, given := s.Attributes["id"]
-		if s.Matches(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 &&
-			strings.HasSuffix(e.Text, s.Text) && e.Given == given {
-			return nil
-		}
-	}
-	return errors.New("the summary does not fit into one line of Markdown")
-}
-
-// Matches reports whether an entry has the same text and evidence, in any list.
-func (s *Summary) Matches(e *Entry) bool {
-	return e.Block == Item && e.Norm == normText(s.itemLine()) && slices.Equal(e.Evidence, s.Evidence)
+// IsAt reports whether an entry has the title, the text and the evidence of a requested
+// summary.
+func (p *Put) IsAt(e *Entry) bool {
+	return e.Block == Item && e.Title == p.Title && e.SummaryText() == p.Text && slices.Equal(e.Evidence, p.Evidence)
 }

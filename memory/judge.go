@@ -116,7 +116,7 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 		was.Title, was.Text = splitTitle(was.Text)
 	}
 	p.title, p.lines = was.Title, []string{was.Text}
-	again, err := m.layout.parseDraftEntry(m.doc.Place.Path, &p, it.section.names[0], p.listItem("-"))
+	again, err := m.layout.parseDraftEntry(m.doc.Place.Path, &p, p.listItem("-"))
 	return was, err == nil && again.Norm == e.Norm && was.Task == (it.task != nil)
 }
 
@@ -180,7 +180,7 @@ func (m *Merge) rewordItem(it *MergeItem, was, is *Mergeable, text string, refus
 	}
 	one := DraftEntry{title: cmp.Or(was.Title, is.Title), lines: textLinesOf(text)}
 	it.text = one.listItem("-")
-	it.entry, err = m.layout.parseDraftEntry(m.doc.Place.Path, &one, it.section.names[0], it.text)
+	it.entry, err = m.layout.parseDraftEntry(m.doc.Place.Path, &one, it.text)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
 	}

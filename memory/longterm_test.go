@@ -44,7 +44,10 @@ func TestSectionFor(t *testing.T) {
 
 func TestSummaryCheck(t *testing.T) {
 	golden.Table(t, "summaries", func(_ *testing.T, in []string) string {
-		s := Summary{Title: in[0], Text: in[1], Evidence: []string{"2026-02-04/cli.md"}}
-		return golden.Result(s.String(), s.Check("_longterms/owner/profile.md", new(Layout)))
+		p := &Put{Form: FactForm, Title: in[0], Text: in[1], Evidence: []string{"2026-02-04/cli.md"}}
+		if err := new(Layout).Fit("_longterms/owner/profile.md", p); err != nil {
+			return golden.Result("", err)
+		}
+		return string(p.alone.Source)
 	})
 }

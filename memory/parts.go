@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,7 +166,7 @@ func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
 	}
 	left, err := splice(d.Source[:e.Span.End], edits)
 	if err == nil {
-		w.replacements[i], err = w.parseSingle(string(left[max(e.Span.Start, bomLen(d.Source)):]))
+		w.replacements[i], err = Markdown(string(left[max(e.Span.Start, bomLen(d.Source)):])).fit(w.parse)
 	}
 	w.editList = append(w.editList, edits...)
 	return err
@@ -177,21 +176,18 @@ func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
 // forms.
 var commentRE = lazyregexp.New(`(?s)<!-->|<!--->|<!--.*?-->`)
 
-// InnerComments returns the comments inside a list item that are not its attributes,
-// as lines for the end of the text that replaces it. This keeps notes of a user
-// that are never displayed. In an item with code it finds no comments, because
-// they may be part of the code.
-func (d *Document) InnerComments(e *Entry) string {
+// innerComments returns the comments inside an entry that are not its attributes,
+// as lines for the end of the list item that replaces it. This keeps notes of a user
+// that are never displayed. A comment in code is text.
+func (d *Document) innerComments(e *Entry) string {
 	src := d.Source[e.Span.Start:e.Span.End]
-	if bytes.Contains(src, []byte("`")) || bytes.Contains(src, []byte("~~~")) {
-		return ""
-	}
 	var lines strings.Builder
 	for _, at := range commentRE().FindAllIndex(src, -1) {
-		text := OneLine(string(src[at[0]:at[1]]))
+		text := string(src[at[0]:at[1]])
+		text = text[strings.LastIndex(text, "<!"):] // the rest is text
 		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
-			len(text) > len("<!--->") {
-			lines.WriteString("\n  " + text)
+			len(text) > len("<!--->") && !strings.Contains(e.Text, unixLines(text)) {
+			lines.WriteString("\n  " + OneLine(text))
 		}
 	}
 	return lines.String()

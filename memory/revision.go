@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
@@ -36,20 +37,20 @@ var ErrStopped = errors.New("stopped")
 
 type entryChange struct {
 	remove     bool
-	replace    string // new text; empty for none
+	replace    *Put   // new entry; nil for none
 	cut        []bool // by line of the entry: whether it is removed
 	lastLine   int    // last line with text that remains
 	tasks      map[int]TaskState
 	attributes []Attribute
 }
 
-// An insertion is a list of texts for one place.
+// An insertion is a list of entries for one place.
 type insertion struct {
-	below    int      // the entry above the texts, topOfFile or endOfSection
+	below    int      // the entry above them, topOfFile or endOfSection
 	section  []string // of endOfSection: its path
 	atEnd    bool     // the section is a new one at the end of the file
-	verbatim bool     // the texts keep their markers and indentations
-	texts    []string
+	verbatim bool     // they keep their markers and indentations
+	puts     []*Put
 }
 
 // Places of an insertion other than below an entry.
@@ -132,28 +133,28 @@ func (r *Revision) Remove(entry int) {
 	}
 }
 
-// Replace replaces an entry with a text, which must be one block of Markdown.
-// If the text has no attribute comment, that of the entry stays.
-func (r *Revision) Replace(entry int, text string) {
+// Replace replaces an entry with a requested one, which keeps its time of creation, its
+// comments, and the attributes that the request does not set. If it has the attribute updated,
+// that becomes now.
+func (r *Revision) Replace(entry int, p *Put, now time.Time) {
 	if c := r.changeFor(entry); c != nil {
-		c.replace = text
-		if text == "" {
-			r.fail("entry %d cannot be replaced by an empty text: remove the entry", entry)
-		}
+		next, old := *p, &r.doc.Entries[entry]
+		next.inherit(old, now)
+		next.below = r.doc.innerComments(old)
+		c.replace = &next
 	}
 }
 
-// Insert inserts a text, one block of Markdown, below an entry, or for -1 at
-// the top of the file below its frontmatter. A list item takes the marker and
-// indentation of the list around it.
-func (r *Revision) Insert(after int, text string) {
+// Insert inserts an entry below another one, or for -1 at the top of the file below its
+// frontmatter. A list item takes the marker and indentation of the list around it.
+func (r *Revision) Insert(after int, p *Put) {
 	if after == topOfFile || r.changeFor(after) != nil {
-		r.insert(after, nil, text)
+		r.insert(after, nil, p)
 	}
 }
 
-// insert adds a text to those for a place.
-func (r *Revision) insert(below int, section []string, text string) *insertion {
+// insert adds entries to those for a place.
+func (r *Revision) insert(below int, section []string, puts ...*Put) *insertion {
 	i := slices.IndexFunc(r.inserts, func(in insertion) bool {
 		return !in.atEnd && in.below == below && slices.Equal(in.section, section)
 	})
@@ -161,33 +162,33 @@ func (r *Revision) insert(below int, section []string, text string) *insertion {
 		i = len(r.inserts)
 		r.inserts = append(r.inserts, insertion{below: below, section: slices.Clone(section)})
 	}
-	r.inserts[i].texts = append(r.inserts[i].texts, text)
+	r.inserts[i].puts = append(r.inserts[i].puts, puts...)
 	return &r.inserts[i]
 }
 
-// Append inserts a text, one block of Markdown, at the end of a section, before
+// Append inserts entries at the end of a section, before
 // its first subsection. The path consists of headings, outermost first, and may
 // omit outer ones. A missing section is added at the end of the innermost
 // existing section of the path, or of the file. An empty path is the end of the
 // file.
-func (r *Revision) Append(section []string, text string) { r.insert(endOfSection, section, text) }
+func (r *Revision) Append(section []string, puts ...*Put) { r.insert(endOfSection, section, puts...) }
 
 // AppendVerbatim is like [Revision.Append], but the text, a list item, keeps its
 // marker and indentation. An empty path is the end of the text above the first
 // heading.
 func (r *Revision) AppendVerbatim(section []string, text string) {
-	r.insert(endOfSection, section, text).verbatim = true
+	r.insert(endOfSection, section, Markdown(text)).verbatim = true
 }
 
-// AppendSection adds a heading with texts, each one block of Markdown, at the
+// AppendSection adds a heading with entries at the
 // very end of the file, even if a section of that name exists. All existing
 // bytes keep their positions. The heading is of the second level.
-func (r *Revision) AppendSection(heading string, texts ...string) {
-	if len(texts) == 0 {
+func (r *Revision) AppendSection(heading string, puts ...*Put) {
+	if len(puts) == 0 {
 		r.fail("text for the section %q is empty", heading)
 	}
 	r.inserts = append(r.inserts,
-		insertion{below: endOfSection, section: []string{heading}, atEnd: true, texts: slices.Clone(texts)})
+		insertion{below: endOfSection, section: []string{heading}, atEnd: true, puts: slices.Clone(puts)})
 }
 
 // SetCounters corrects the counters of tasks and follow-ups after all other
@@ -204,7 +205,7 @@ func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.HasGeneratedSummar
 func (r *Revision) Changed() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, c := range r.entries {
-			if (c.remove || c.replace != "" || c.cut != nil || len(c.tasks)+len(c.attributes) > 0) && !yield(i) {
+			if (c.remove || c.replace != nil || c.cut != nil || len(c.tasks)+len(c.attributes) > 0) && !yield(i) {
 				return
 			}
 		}
@@ -214,7 +215,7 @@ func (r *Revision) Changed() iter.Seq[int] {
 // Empty reports whether the revision changes nothing.
 func (r *Revision) Empty() bool {
 	for i, c := range r.entries {
-		if c.remove || c.replace != "" || c.cut != nil {
+		if c.remove || c.replace != nil || c.cut != nil {
 			return false
 		}
 		e := &r.doc.Entries[i]
@@ -287,7 +288,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 func (r *Revision) keepReaders() *Revision {
 	marked := r.doc.Unmarked() != r.doc.Partition.Visibility
 	for _, c := range r.entries {
-		if marked && (c.remove || c.replace != "" || c.cut != nil || len(c.attributes) > 0) {
+		if marked && (c.remove || c.replace != nil || c.cut != nil || len(c.attributes) > 0) {
 			kept := *r
 			kept.fields = append(slices.Clip(r.fields), fieldChange{"visibility", PrivateOnly.String()})
 			return &kept

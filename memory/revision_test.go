@@ -75,13 +75,17 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 			}
 			r.RemoveLines(i, parts)
 		case "replace":
-			r.Replace(entry(args[0]), args[1])
+			r.Replace(entry(args[0]), Markdown(args[1]), testMeta.ModTime)
 		case "insert":
-			r.Insert(entry(args[0]), args[1])
+			r.Insert(entry(args[0]), Markdown(args[1]))
 		case "append":
-			r.Append(args[:len(args)-1], args[len(args)-1])
+			r.Append(args[:len(args)-1], Markdown(args[len(args)-1]))
 		case "section":
-			r.AppendSection(args[0], args[1:]...)
+			var puts []*Put
+			for _, text := range args[1:] {
+				puts = append(puts, Markdown(text))
+			}
+			r.AppendSection(args[0], puts...)
 		case "counters":
 			r.SetCounters()
 		case "titles":
@@ -111,12 +115,12 @@ func TestRevisionErrors(t *testing.T) {
 	}{
 		"no such entry":          {d, func(r *Revision) { r.Remove(2) }},
 		"no such task":           {d, func(r *Revision) { r.SetTask(1, 0, Done) }},
-		"no such entry to go on": {d, func(r *Revision) { r.Insert(7, "- x") }},
-		"replaced by nothing":    {d, func(r *Revision) { r.Replace(0, "") }},
-		"replaced and ticked":    {d, func(r *Revision) { r.Replace(0, "- x"); r.SetTask(0, 0, Done) }},
-		"below what goes":        {d, func(r *Revision) { r.Remove(0); r.Insert(0, "- x") }},
+		"no such entry to go on": {d, func(r *Revision) { r.Insert(7, Markdown("- x")) }},
+		"replaced by nothing":    {d, func(r *Revision) { r.Replace(0, Markdown(""), testMeta.ModTime) }},
+		"replaced and ticked":    {d, func(r *Revision) { r.Replace(0, Markdown("- x"), testMeta.ModTime); r.SetTask(0, 0, Done) }},
+		"below what goes":        {d, func(r *Revision) { r.Remove(0); r.Insert(0, Markdown("- x")) }},
 		"no value":               {d, func(r *Revision) { r.SetAttribute(0, "id", "\xff") }},
-		"too deep":               {d, func(r *Revision) { r.Append([]string{"1", "2", "3", "4", "5", "6"}, "- x") }},
+		"too deep":               {d, func(r *Revision) { r.Append([]string{"1", "2", "3", "4", "5", "6"}, Markdown("- x")) }},
 	} {
 		r := c.d.Revise()
 		c.wish(r)
@@ -201,12 +205,12 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 	switch {
 	case op == 0 || entry < 0:
 		added = []string{"- added", "- [ ] added\n  more", "added", "```\nadded\n```", "> added"}[r.IntN(5)]
-		rev.Append([][]string{nil, {"Tasks"}, {"A", "B"}}[r.IntN(3)], added)
+		rev.Append([][]string{nil, {"Tasks"}, {"A", "B"}}[r.IntN(3)], Markdown(added))
 	case op == 1:
 		rev.Remove(entry)
 	case op == 2:
 		added = "- added"
-		rev.Insert(entry, added)
+		rev.Insert(entry, Markdown(added))
 	case op == 3:
 		rev.SetAttribute(entry, "source", "x y")
 	case op == 4:
@@ -224,7 +228,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 	default:
 		op = 6
 		added = "- [x] added"
-		rev.Replace(entry, added)
+		rev.Replace(entry, Markdown(added), testMeta.ModTime)
 	}
 	out, err := rev.Apply(parse)
 	if d.Unsound && !rev.Empty() && err == nil {
@@ -254,7 +258,8 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 			line, _, _ = strings.Cut(line, " <!--") // an attribute comment can move
 		}
 		if !slices.ContainsFunc(was.Lines, func(w string) bool { return w == line || op == 7 && strings.HasPrefix(w, line) }) && op != 3 && op != 4 && op != 5 &&
-			!strings.Contains(line, "added") && !strings.Contains(line, "```") && !strings.Contains(line, "more") && strings.Trim(line, " \t#AB§") != "" && !strings.Contains(line, "Tasks") {
+			!strings.Contains(line, "added") && !strings.Contains(line, "```") && !strings.Contains(line, "more") && strings.Trim(line, " \t#AB§") != "" && !strings.Contains(line, "Tasks") &&
+			!(op == 6 && strings.HasPrefix(strings.TrimSpace(line), "<!--") && bytes.Contains(src, []byte(strings.TrimSpace(line)))) {
 			fail("shows everybody " + line)
 		}
 	}

@@ -306,7 +306,10 @@ func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) b
 	for _, p := range parts {
 		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, section: m.section(p.Section)}
 		var err error
-		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.section.names[0], item.Text)
+		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.Text)
+		if name := item.section.names[0]; err == nil && !l.isHeading(doc.Place.Path, name) {
+			err = fmt.Errorf("%q cannot be a heading", name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDraft, p.Name, err)
 		}
@@ -355,35 +358,34 @@ func (l *Layout) draftSections(name string) []string {
 	return names
 }
 
-// parseDraftEntry parses a part of a draft as part of a file. It returns an error
-// unless the result is exactly one list item with the intended content.
-func (l *Layout) parseDraftEntry(path string, p *DraftEntry, section, text string) (*Entry, error) {
-	const above = "# Draft\n\n## "
-	d := l.Parse(path, []byte(above+section+"\n"+text+"\n"), Meta{})
-	switch {
-	case d.Unsound || d.Front.Present || len(d.Headings) != 2 || d.Headings[1].Text != section || len(d.Hidden) > 0:
-		return nil, errors.New("the text or the section name contains Markdown markup")
-	case len(d.Entries) != 1 || d.Entries[0].EndLine != d.lines.count():
+// parseDraftEntry parses a part of a draft. It returns an error unless the result is exactly
+// one list item with the intended content.
+func (l *Layout) parseDraftEntry(path string, p *DraftEntry, text string) (*Entry, error) {
+	put := Markdown(text)
+	if err := l.Fit(path, put); err != nil {
 		return nil, errors.New("text is not exactly one list item")
 	}
-	e := &d.Entries[0]
-	tasks := 0
+	e, tasks := put.Entry(), 0
 	if p.task != nil {
 		tasks = 1
 	}
-	plain := l.Parse(path, []byte(text+"\n"), Meta{}) // without the section, in which every item may be a task
 	switch {
-	case e.Block != Item || e.Comment.End > 0 || e.Given || d.InPrivate():
+	case e.Block != Item || e.Comment.End > 0 || e.Given || put.alone.InPrivate():
 		return nil, errors.New("text contains attributes, tags or other markup")
 	case p.title != "" && Fold(e.Title) != Fold(p.title):
 		return nil, fmt.Errorf("%q cannot be a title; remove asterisks", p.title)
-	case len(plain.Entries) != 1 || len(plain.Entries[0].Tasks) != tasks ||
-		tasks > 0 && plain.Entries[0].Tasks[0].Norm != TaskNorm(Line(p.lines[0])):
+	case len(e.Tasks) != tasks || tasks > 0 && e.Tasks[0].Norm != TaskNorm(Line(p.lines[0])):
 		return nil, errors.New("text would be parsed as different tasks")
 	case p.target != "" && len(e.Links) != 1:
 		return nil, errors.New("text and target do not form one link")
 	}
 	return e, nil
+}
+
+// isHeading reports whether a name becomes the text of a heading unchanged.
+func (l *Layout) isHeading(path, name string) bool {
+	d := l.Parse(path, []byte("## "+name+"\ntext\n"), Meta{})
+	return len(d.Headings) == 1 && d.Headings[0].Text == name && !d.Unsound && len(d.Hidden) == 0 && !d.InPrivate()
 }
 
 // mergeTitle returns the topic of an item for matching: its title, the text
@@ -595,10 +597,6 @@ func linkKey(l *Link) string {
 // Revise adds the changes of the merge to a revision. If the author is
 // untrusted, new and replaced items get its attributes.
 func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
-	comment := ""
-	if author.Untrusted(View{}) {
-		comment = newComment([]Attribute{{"source", author.Source}, {"written_by", author.By}})
-	}
 	for i := range m.Items {
 		it := &m.Items[i]
 		if it.Into >= 0 {
@@ -610,7 +608,7 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 			it.section.numbers++
 			marker = strconv.Itoa(it.section.numbers) + "."
 		}
-		r.Append([]string{it.section.heading}, m.insertSuffix(it.listItem(marker), comment))
+		r.Append([]string{it.section.heading}, draftPut(it.listItem(marker), author, Author{}))
 	}
 }
 
@@ -647,39 +645,17 @@ func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.
 		text = it.Text
 	}
 	it.change = Updated
-	r.Replace(it.Into, m.insertSuffix(text, m.doc.preservedSuffix(e, author, now))+m.doc.InnerComments(e))
+	r.Replace(it.Into, draftPut(text, author, e.Author()), now)
 }
 
-// preservedSuffix returns the suffix that an entry keeps when its text is replaced:
-// its given anchor and its attributes. It sets the attribute updated only if
-// the entry has one, and the author only if the old or the new one is
-// untrusted.
-func (d *Document) preservedSuffix(e *Entry, author Author, now time.Time) string {
-	var attributes []Attribute
-	if author.Untrusted(View{}) || e.Author().Untrusted(View{}) {
-		attributes = append(attributes, Attribute{Key: "source", Value: author.Source},
-			Attribute{Key: "written_by", Value: author.By})
+// draftPut returns the request for an item of a draft. It sets the author only if the old or the
+// new one is untrusted.
+func draftPut(text string, author, old Author) *Put {
+	p := Markdown(text)
+	if author.Untrusted(View{}) || old.Untrusted(View{}) {
+		p.Attributes = map[string]string{"source": author.Source, "written_by": author.By}
 	}
-	if e.Attributes["updated"] != "" {
-		attributes = append(attributes, Attribute{Key: "updated", Value: Timestamp(now)})
-	}
-	comment := d.AttributeComment(e, attributes...)
-	if e.Given && strings.HasPrefix(e.ID, "^") {
-		return strings.TrimSpace(e.ID + " " + comment)
-	}
-	return comment
-}
-
-// insertSuffix inserts a suffix after the first block of an item.
-func (m *Merge) insertSuffix(text, what string) string {
-	if what == "" {
-		return text
-	}
-	at := len(text)
-	if one := m.layout.Parse(m.doc.Place.Path, []byte(text), Meta{}); len(one.Entries) == 1 && one.Entries[0].lead > 0 {
-		at = one.Entries[0].lead
-	}
-	return text[:at] + " " + what + text[at:]
+	return p
 }
 
 // An Outcome is the result of a merge for an item of a draft.

@@ -38,7 +38,7 @@ func CheckText(text string) error {
 }
 
 // CheckValue returns an error if client-supplied text must not be the value of an
-// item. [Document.ItemText] escapes comments, tags and carriage returns, so a
+// item. A [Put] escapes comments, tags and carriage returns, so a
 // value may contain them.
 func CheckValue(text string) error {
 	if !utf8.ValidString(text) {
@@ -179,31 +179,6 @@ func escapePercent(text string) string {
 	return strings.ReplaceAll(text, "%%", "%&#37;")
 }
 
-// WriteForms returns ways to write client-supplied text as one block, best
-// first, without the lines that are blank at its ends. Text of one line becomes a
-// paragraph, or a list item if item is set. Text of several lines becomes a list
-// item with the other lines indented below the first. Whether a form parses to
-// one entry with this text depends on the text: [Entry.Content] returns it.
-func WriteForms(text string, item bool) []string {
-	text = TrimText(text)
-	indented := indentBelow(text, "  ")
-	head, rest, several := strings.Cut(indented, "\n")
-	first := escapeStart(head)
-	if several && !strings.HasPrefix(head, "[") {
-		first = head // blocks may begin here, but not a task
-	}
-	forms := []string{"- " + first, "-\n  " + indented}
-	if several {
-		forms[0] += "\n" + rest
-		return forms
-	}
-	forms[0] = escapeEnd(forms[0])
-	if !item {
-		forms = slices.Insert(forms, 0, escapeEnd(first))
-	}
-	return forms
-}
-
 // indentBelow indents the lines of a text below the first one, except empty ones.
 func indentBelow(text, indent string) string {
 	return belowRE().ReplaceAllString(text, "\n"+indent+"$1")
@@ -222,55 +197,8 @@ func TrimText(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// DatedForms returns ways to write client-supplied text as one list item with a title
-// and the date on which it was added, best first; either may be empty. The date
-// follows one line, and several lines as a paragraph of its own. suffix, such as a
-// comment, comes last. [Entry.Remembered] returns the text. Text that is parsed
-// differently is escaped by the last form.
-func DatedForms(title, text, day, suffix string) []string {
-	added := ""
-	if day != "" {
-		added = " (added " + day + ")"
-	}
-	head := "-"
-	title = OneLine(title)
-	if title != "" {
-		head = "- **" + title + "**:"
-	}
-	forms := WriteForms(text, true)
-	switch several := strings.Contains(TrimText(text), "\n"); {
-	case several && title != "":
-		forms = []string{forms[1], "-\n" + strings.TrimPrefix(forms[1], "-")} // below the title
-	case title != "":
-		forms = []string{"- " + TrimText(text)}
-	case !several:
-		forms = forms[:1]
-	}
-	dates := []string{added}
-	if strings.Contains(forms[0], "\n") && added != "" {
-		dates = []string{"\n\n  " + added[1:], "\n  " + added[1:]} // a parser may end the item at a blank line
-	}
-	var dated []string
-	for _, date := range dates {
-		for _, form := range forms {
-			item := head + strings.TrimPrefix(form, "-") + date
-			if suffix != "" && strings.Contains(item, "\n") && date == "" {
-				item += "\n  " + suffix
-			} else if suffix != "" {
-				item += " " + suffix
-			}
-			dated = append(dated, item)
-		}
-	}
-	escaped := head + strings.TrimPrefix(ListItem(strings.TrimSpace(text)+added), "-")
-	if suffix != "" {
-		escaped += " " + suffix
-	}
-	return append(dated, escaped)
-}
-
 // Content returns the text of the entry without list marker, indentation and
-// the escapes of [WriteForms]: the text from which WriteForms made the block.
+// the escapes of a [Put]: the text from which the block was made.
 func (e *Entry) Content() string {
 	if e.Block != Item {
 		return unescapeLine(e.Text)
@@ -295,25 +223,24 @@ func (e *Entry) Content() string {
 	return strings.Join(lines, "\n")
 }
 
-// Remembered returns the text from which [DatedForms] made the entry. One line keeps its
-// title.
+// Remembered returns the text of an entry of long-term memory, as [Entry.Content] does,
+// without the date on which it was added. One line keeps its title.
 func (e *Entry) Remembered() string {
-	text := e.Content()
-	if e.Added != "" {
-		for _, date := range []string{"\n\n(added " + e.Added + ")", "\n(added " + e.Added + ")",
-			" (added " + e.Added + ")"} {
-			if before, ok := strings.CutSuffix(text, date); ok {
-				text = before
-				break
-			}
-		}
-	}
+	text := cutAdded(e.Content(), e.Added)
 	first, below, several := strings.Cut(text, "\n")
-	switch _, rest := splitTitle(first); {
-	case !several:
-		return unescapeLine(text) // the date followed the escapes
-	case e.Title != "" && rest == "" && strings.HasPrefix(trimMarkers(e.Text), first): // not below an empty marker
+	if _, rest := splitTitle(first); several && e.Title != "" && rest == "" &&
+		strings.HasPrefix(trimMarkers(e.Text), first) { // not below an empty marker
 		return strings.TrimPrefix(below, "\n")
+	}
+	return text
+}
+
+// cutAdded cuts the date on which a text was added from its end.
+func cutAdded(text, day string) string {
+	for _, gap := range []string{"\n\n", "\n", " "} {
+		if before, ok := strings.CutSuffix(text, gap+"(added "+day+")"); ok {
+			return before
+		}
 	}
 	return text
 }
@@ -336,7 +263,7 @@ func unescapeLine(line string) string {
 	return text
 }
 
-// NewTask returns client-supplied text as an open task with a due date, which may be
+// NewTask returns client-supplied text as the text of a task with a due date, which may be
 // empty. It returns an error if the text is not that of one task, or if a due date is
 // given and the text contains another one.
 func NewTask(text, due string) (string, error) {
@@ -351,7 +278,7 @@ func NewTask(text, due string) (string, error) {
 	if TaskNorm(line) == "" {
 		return "", errors.New("text has no words")
 	}
-	return "- [ ] " + line, nil
+	return line, nil
 }
 
 // hasPercentComment reports whether a text contains a comment of Obsidian outside

@@ -68,7 +68,10 @@ func FuzzOutsideItem(f *testing.F) {
 			return
 		}
 		comment := newComment([]Attribute{{"id", "k1"}, {"type", "decision"}, {"source", "a`\"'b"}})
-		forms := DatedForms(title, text, "", comment)
+		var forms []string
+		for _, f := range (&Put{Form: FactForm, Title: OneLine(title), Text: text}).forms() {
+			forms = append(forms, f.with(comment, ""))
+		}
 		for _, above := range []string{"- above\n", "", "above\n\n"} {
 			src := "# Key Facts\n\n" + above + forms[len(forms)-1] + "\n- below [x] <!-- id=k2 -->\n\n# Tasks\n\n- [ ] task\n"
 			d := l.Parse("2026-02-04/a.md", []byte(src), testMeta)
@@ -125,30 +128,30 @@ func FuzzOutsideHeading(f *testing.F) {
 	})
 }
 
-// writtenForm returns the first form of a text that parses to one entry with this
+// formOf returns the first form of a text that parses to one entry with this
 // content and with an attribute, between other blocks.
-func writtenForm(text string, item bool) (string, bool) {
+func formOf(text string, item bool) (string, bool) {
 	l := testLayout()
-	for _, form := range WriteForms(text, item) {
-		space := " "
-		if strings.Contains(form, "\n") {
-			space = "\n  "
-		}
-		source := "# Day\n\n## 10:00\n- above\n\n## 10:01\n" + form + space + "<!-- source=cli -->\n\n## 10:02\nbelow\n"
-		d := l.Parse("memory/2026-02-04.md", []byte(source), testMeta)
-		if len(d.Entries) == 3 && d.Entries[1].Source == "cli" && d.Entries[1].Content() == TrimText(text) {
-			return form, true
-		}
+	p := &Put{Text: text, Attributes: map[string]string{"source": "cli"}}
+	if item {
+		p.Form = BulletForm
 	}
-	return "", false
+	if l.Fit("memory/2026-02-04.md", p) != nil {
+		return "", false
+	}
+	form := string(p.alone.Source)
+	source := "# Day\n\n## 10:00\n- above\n\n## 10:01\n" + form + "\n\n## 10:02\nbelow\n"
+	d := l.Parse("memory/2026-02-04.md", []byte(source), testMeta)
+	form = strings.TrimRight(strings.TrimSuffix(form, "<!-- source=cli -->"), " \n")
+	return form, len(d.Entries) == 3 && d.Entries[1].Source == "cli" && d.Entries[1].Content() == TrimText(text)
 }
 
 // TestWriteForms checks that texts come back from their blocks byte for byte.
 func TestWriteForms(t *testing.T) {
 	golden.Table(t, "writeforms", func(t *testing.T, in []string) string {
-		form, ok := writtenForm(in[0], false)
-		if _, item := writtenForm(in[0], true); !ok || !item {
-			t.Errorf("%q does not come back from any of %q, or from an item", in[0], WriteForms(in[0], false))
+		form, ok := formOf(in[0], false)
+		if _, item := formOf(in[0], true); !ok || !item {
+			t.Errorf("%q does not come back, or not from an item", in[0])
 		}
 		return form
 	})
@@ -192,7 +195,7 @@ func TestGeneratedNotes(t *testing.T) {
 			blocks = append(blocks, block())
 		}
 		text := strings.Join(blocks, "\n\n")
-		if _, ok := writtenForm(text, false); !ok {
+		if _, ok := formOf(text, false); !ok {
 			t.Errorf("note %d does not come back:\n%s", i, text)
 		}
 		for _, title := range []string{"", "Proxy"} {
@@ -201,7 +204,11 @@ func TestGeneratedNotes(t *testing.T) {
 				want = "**" + title + "**: " + want
 			}
 			for _, marker := range []string{"-", "*", "12."} {
-				form := DatedForms(title, text, "2026-02-05", "<!-- source=cli -->")[0]
+				p := &Put{Form: FactForm, Title: title, Text: text, Date: "2026-02-05", Attributes: map[string]string{"source": "cli"}}
+				if err := testLayout().Fit("MEMORY.md", p); err != nil {
+					t.Fatal(err)
+				}
+				form := string(p.alone.Source)
 				form = strings.ReplaceAll(marker+strings.TrimPrefix(form, "-"), "\n", "\n"+strings.Repeat(" ", len(marker)-1))
 				d := testLayout().Parse("MEMORY.md", []byte("# Facts\n\n"+form+"\n\n- below\n"), testMeta)
 				if len(d.Entries) != 2 || d.Entries[0].Remembered() != want ||
@@ -216,34 +223,69 @@ func TestGeneratedNotes(t *testing.T) {
 // TestItemText checks the written form of items.
 func TestItemText(t *testing.T) {
 	golden.Table(t, "itemtexts", func(t *testing.T, in []string) string {
-		text, err := new(Document).ItemText(-1, in[0], in[1],
-			[]Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}})
-		switch {
+		p := &Put{Form: ValueForm, Title: in[0], Text: in[1],
+			Attributes: map[string]string{"id": "k3f9", "visibility": "private_only", "confidence": "", "source": "msg:42 a"}}
+		switch err := new(Layout).Fit("_longterms/owner/fact.md", p); {
 		case errors.Is(err, ErrText):
 			return "error: " + err.Error()
 		case err != nil:
-			t.Error(err)
+			t.Fatal(err)
 		}
-		return text
+		return string(p.alone.Source)
 	})
 }
 
-// TestItemTextKeeps checks that a new value keeps the item's box and the
-// attributes that are not given.
-func TestItemTextKeeps(t *testing.T) {
-	src := "- [x] **a**: 1 <!-- pin Id=a1 Source=x%20y confidence=0.5 mine=2 -->\n* **b**: 1 ^b1\n"
-	d := testLayout().Parse("_longterms/owner/fact.md", []byte(src), testMeta)
-	for i, want := range []string{
-		"- [x] **a**: 2 <!-- pin Id=a1 Source=z mine=2 visibility=public_ok -->",
-		"- **b**: 2 <!-- source=z visibility=public_ok -->",
+// TestReplace checks that a replaced entry keeps its box, its comments, its time of creation and
+// the attributes that are not given, but not its evidence, and that another request with the
+// same text changes nothing.
+func TestReplace(t *testing.T) {
+	l, now := testLayout(), testMeta.ModTime
+	parse := func(src []byte) *Document { return l.Parse("_longterms/owner/fact.md", src, testMeta) }
+	for _, c := range []struct {
+		before string
+		p      Put
+		want   string
+	}{
+		{"- [x] **a**: 1 <!-- pin Id=a1 Source=x%20y confidence=0.5 mine=2 created=2026-01-01T00:00:00Z evidence=old.md -->\n", Put{Form: ValueForm, Title: "a", Text: "2", Attributes: map[string]string{"source": "z", "confidence": "", "created": "2026-02-02T00:00:00Z"}},
+			"- [x] **a**: 2 <!-- id=a1 source=z created=2026-01-01T00:00:00Z pin=true mine=2 -->\n"},
+		{"* **a**: 1 ^b1\n  <!-- keep me -->\n", Put{Form: ValueForm, Title: "a", Text: "x\ny", Attributes: map[string]string{"source": "z"}},
+			"* **a**: <!-- source=z -->\n  ```\n  x\n  y\n  ```\n  <!-- keep me -->\n"},
+		{"- **a**: 1 (added 2026-01-05) <!-- updated=2026-01-05T00:00:00Z evidence=old.md -->\n  <!-- keep -->\n  <!-- both -->\n", Put{Form: FactForm, Title: "a", Text: "2", Date: "2026-02-05", Evidence: []string{"new.md"}},
+			"- **a**: 2 (added 2026-02-05) <!-- evidence=new.md updated=" + Timestamp(now) + " -->\n  <!-- keep -->\n  <!-- both -->\n"},
+		{"1. a\n2. **b** <!-- keep --> <!-- source=s evidence=old.md -->\n", Put{Form: FactForm, Title: "a", Text: "- x\n- `y` (added 2026-01-05)", Date: "2026-02-05"},
+			"1. a\n2. **a**:\n   - x\n   - `y` (added 2026-01-05)\n   <!-- keep -->\n   <!-- source=s -->\n"},
+		{"- a ^b1\n", *Markdown("- b\n  - c"), "- b ^b1\n  - c\n"},
+		{"- a <!-- id=x evidence=old.md -->\n  - c <!-- keep -->\n", *Markdown("- b\n  c"), "- b <!-- id=x -->\n  c\n  <!-- keep -->\n"},
 	} {
-		key, value, ok := d.Entries[i].Item()
-		if !ok || value != "1" {
-			t.Errorf("%d is read as %q = %q", i, key, value)
+		src := c.before
+		for range 2 {
+			d := parse([]byte(src))
+			r := d.Revise()
+			r.Replace(len(d.Entries)-1, &c.p, now)
+			out, err := r.Apply(parse)
+			if diff := cmp.Diff(c.want, string(out)); diff != "" || err != nil {
+				t.Errorf("%q (-want +got): %v\n%s", src, err, diff)
+				break
+			}
+			src = c.want
 		}
-		got, err := d.ItemText(i, key, "2", []Attribute{{"source", "z"}, {"confidence", ""}, {"visibility", "public_ok"}})
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%q (-want +got): %v\n%s", key, err, diff)
+	}
+}
+
+// TestOneDate checks that a fact gets a date only if its text has none.
+func TestOneDate(t *testing.T) {
+	for _, text := range []string{"a", "a (added 2026-01-05)", "2026-01-05: a", "a\nb", "- a\n- b (added 2026-01-05)", "a (added 2026-01-05)\nb", "```\na\n```\n\n(added 2026-01-05)", "```\na (added 2026-01-05)", "a ^b", "(added 2026-01-05)", "# a\n(added 2026-01-05)", "- [ ] a\n- b (added 2026-01-05)"} {
+		for _, title := range []string{"", "T", "a*b `c`"} {
+			p := &Put{Form: FactForm, Title: title, Text: text, Date: "2026-02-05"}
+			if err := testLayout().Fit("MEMORY.md", p); err != nil {
+				t.Errorf("%q %q: %v", title, text, err)
+				continue
+			}
+			got := string(p.alone.Source)
+			own := strings.Contains(text, "2026-01-05") && (title == "" || !strings.HasPrefix(text, "2026") && !strings.HasPrefix(text, "a (added 2026-01-05)\n"))
+			if days := strings.Count(got, "2026-0"); own && days != 1 || own == strings.Contains(got, "2026-02-05") || p.Entry().Added == "" {
+				t.Errorf("%q %q becomes %q", title, text, got)
+			}
 		}
 	}
 }
@@ -271,15 +313,15 @@ func FuzzItemText(f *testing.F) {
 			"1. **a**: b\n2. **x**: y\n", "# H\n- **a**: b\n", "> quote", "```\ncode", "| a |\n| - |",
 		}[int(n)%10]
 		put := func(d *Document, i int, value string, source string) *Document {
-			text, err := d.ItemText(i, key, value, []Attribute{{"id", "new1"}, {"source", source}})
-			if err != nil {
+			p := &Put{Form: ValueForm, Title: key, Text: value, Attributes: map[string]string{"id": "new1", "source": source}}
+			if err := testLayout().Fit(path, p); err != nil {
 				t.Fatalf("%q = %q: %v", key, value, err)
 			}
 			r := d.Revise()
 			if i >= 0 {
-				r.Replace(i, text)
+				r.Replace(i, p, testMeta.ModTime)
 			} else {
-				r.Insert(d.ItemInsertionPoint(), text)
+				r.Insert(d.ItemInsertionPoint(), p)
 			}
 			out, err := r.Apply(parse)
 			if err != nil && strings.HasPrefix(src, "```") {

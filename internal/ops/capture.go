@@ -35,7 +35,7 @@ func (m writeOps) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*
 }
 
 func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
-	blocks, err := m.captureBlocks(c, r)
+	puts, err := m.newBullets(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +44,12 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 		tag = " #" + memory.Fold(projectTag+r.Project)
 	}
 	private := cmp.Or(r.Visibility, m.Layout.Daily.String()) != memory.PublicOK.String()
-	var l *logEdit
-	l = &logEdit{cause: "capture", at: m.Now().In(m.Location), topic: captureTopic, blocks: blocks,
-		visibility: r.Visibility, earlier: r.Session != "",
-		contains: func(e *memory.Entry, b *logBlock) bool {
-			return (e.Norm == b.entry.Norm || e.Norm == strings.TrimSuffix(b.entry.Norm, tag)) &&
-				(private || l.reviewed || e.Partition.Visibility == memory.PublicOK) && !e.Author().Untrusted(c.View)
-		}}
+	l := &logEdit{at: m.Now().In(m.Location), topic: captureTopic, visibility: r.Visibility, earlier: r.Session != ""}
+	l.putEdit = putEdit{cause: "capture", puts: puts, same: func(e *memory.Entry, p *addition) bool {
+		norm := p.Entry().Norm
+		return (e.Norm == norm || e.Norm == strings.TrimSuffix(norm, tag)) &&
+			(private || l.reviewed || e.Partition.Visibility == memory.PublicOK) && !e.Author().Untrusted(c.View)
+	}}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
@@ -60,19 +59,19 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	}
 	answer := &api.CaptureAnswer{Lines: []int{}}
 	fresh := ""
-	for _, b := range l.blocks {
-		answer.Lines = append(answer.Lines, b.line)
-		if b.already {
+	for _, p := range puts {
+		answer.Lines = append(answer.Lines, p.line())
+		if p.same {
 			answer.Already++
 		} else {
-			fresh += b.given + "\n"
+			fresh += p.Text + "\n"
 		}
-		if b.line > 0 {
+		if p.line() > 0 {
 			answer.Path = after.Place.Path
 		}
 	}
 	if after == nil {
-		answer.Already, answer.Note = len(blocks), "memory contained all bullets"
+		answer.Note = "memory contained all bullets"
 	}
 	if answer.Path == "" {
 		answer.Lines = []int{}
@@ -81,18 +80,17 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	return answer, nil
 }
 
-// renewChecked sets the attribute checked of the entries of earlier days that contain blocks
-// of a log, where the caller may change them. A file that cannot be changed stays.
+// renewChecked sets the attribute checked of the entries of earlier days that are the same as
+// those for a log, where the caller may change them. A file that cannot be changed stays.
 func (m writeOps) renewChecked(ctx context.Context, c Call, l *logEdit) {
 	today := l.at.Format(time.DateOnly)
-	for i := range l.blocks {
-		b := &l.blocks[i]
-		if b.before == "" || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(b.before) {
+	for _, p := range l.puts {
+		if p.before == "" || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(p.before) {
 			continue
 		}
-		_, _, _ = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: b.before}, cause: l.cause,
+		_, _, _ = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: p.before}, cause: l.cause,
 			change: func(doc *memory.Document, r *memory.Revision) error {
-				if at := l.find(c, doc, b); at >= 0 {
+				if at := l.find(c, doc, p); at >= 0 {
 					r.SetAttribute(at, "checked", today)
 				}
 				return nil
@@ -100,8 +98,8 @@ func (m writeOps) renewChecked(ctx context.Context, c Call, l *logEdit) {
 	}
 }
 
-// captureBlocks returns the bullets in the form in which they are written.
-func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
+// newBullets returns the entries of bullets.
+func (m writeOps) newBullets(c Call, r *api.CaptureRequest) ([]*addition, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
 		return nil, api.Errorf(api.Invalid, "bullets: got %d, want one to three", n).
 			WithHint("keep the most important bullets")
@@ -109,7 +107,7 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 	if err := cmp.Or(checkText("session", r.Session), m.checkOrigin(r.Source, r.Evidence)); err != nil {
 		return nil, err
 	}
-	var blocks []logBlock
+	var list []*addition
 	for _, bullet := range r.Bullets {
 		text := bullet
 		if !strings.Contains(memory.TrimText(bullet), "\n") {
@@ -122,14 +120,14 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 		if err != nil {
 			return nil, err
 		}
-		blocks = append(blocks, logBlock{
-			given: text, item: true, evidence: r.Evidence,
-			attributes: map[string]string{
+		list = append(list, &addition{Put: memory.Put{
+			Form: memory.BulletForm, Text: text, Evidence: r.Evidence,
+			Attributes: map[string]string{
 				"type": r.Type, "source": sourceAttribute(c, r.Source), sessionAttribute: oneLine(r.Session),
 			},
-		})
+		}})
 	}
-	return blocks, nil
+	return list, nil
 }
 
 // trimMarker returns a bullet without its list marker.
@@ -338,6 +336,5 @@ func (m writeOps) checkBullet(line string) error {
 	if err := m.checkLogText("bullets", line); err != nil {
 		return err
 	}
-	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md",
-		m.Now(), false)
+	return m.Layout.Fit("memory/log.md", &memory.Put{Form: memory.BulletForm, Text: line})
 }

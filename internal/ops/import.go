@@ -437,22 +437,22 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, p.Origin)} {
 				next := s
 				next.Title = title
-				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return isSummary(&e, &next) })
+				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return isSummary(&e, &addition{Put: next}) })
 				if at < 0 {
 					p.state = importCreated
-					r.Append(section, next.String())
+					r.Append(section, &next)
 					return nil
 				}
 				e := &doc.Entries[at]
 				same := e.SummaryText() == s.Text
 				switch {
-				case same && next.Matches(e):
+				case same && next.IsAt(e):
 				case e.Attributes[memory.OriginAttribute] != p.Origin:
 					p.changes[changeTitle] = 1
 					continue
 				case e.Time.Before(p.Changed()):
 					p.state = memory.ImportOlder
-					r.Replace(at, next.String())
+					r.Replace(at, &next, m.Now())
 				case !same: // else only its evidence has moved
 					p.state = memory.ImportEdited
 				}
@@ -465,7 +465,7 @@ func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) er
 }
 
 // summaryOf returns the summary in a record, and counts its differences from the record.
-func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Summary, err error) {
+func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Put, err error) {
 	if len(p.Parts) != 1 || p.Summary != "profile" && p.Summary != "project" {
 		return s, api.Errorf(api.Invalid, "summary: %q is not profile or project with one part", p.Summary)
 	}
@@ -475,7 +475,7 @@ func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Summary, err erro
 	if text != strings.TrimSpace(part.Text) {
 		p.changes[changeText] = 1
 	}
-	s = memory.Summary{Title: cmp.Or(p.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
+	s = memory.Put{Form: memory.FactForm, Title: cmp.Or(p.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
 		Attributes: maps.Clone(part.Attributes)}
 	parse := func(text string) (e memory.Entry) {
 		if d := m.Layout.Parse(p.result.Path, []byte(text+"\n"), memory.Meta{}); len(d.Entries) == 1 {
@@ -496,11 +496,7 @@ func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Summary, err erro
 		delete(s.Attributes, "id")
 	}
 	s.Attributes[memory.OriginAttribute] = p.Origin
-	if s.Check(p.result.Path, m.Layout) != nil {
-		s.Title, s.Text = strings.Trim(memory.CleanLine(s.Title), "*: "), memory.Line(memory.CleanLine(s.Text))
-		p.changes[changeText] = 1
-	}
-	if err := s.Check(p.result.Path, m.Layout); err != nil {
+	if err := m.Layout.Fit(p.result.Path, &s); err != nil {
 		return s, api.Errorf(api.Invalid, "%s %q: %v", p.Summary, s.Title, err)
 	}
 	return s, nil

@@ -214,7 +214,7 @@ func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, vi
 					item.ID = memory.NewID(taken, namespace, item.Key, item.Value, now.Format(time.RFC3339))
 					taken[item.ID] = true
 				}
-				if err := insertItem(doc, r, held, &item); err != nil {
+				if err := insertItem(m.Layout, doc, r, held, &item); err != nil {
 					got.Invalid = append(got.Invalid, api.LineProblem{Line: line.number, Reason: asError(err).Error()})
 					continue
 				}

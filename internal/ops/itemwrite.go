@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -180,39 +181,34 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 		item.ID = memory.NewID(takenIDs(doc), item.Namespace, item.Key, item.Value,
 			p.m.Now().UTC().Format(time.RFC3339Nano))
 	}
-	return insertItem(doc, r, held, item)
+	return insertItem(p.m.Layout, doc, r, held, item)
 }
 
 // insertItem adds the edits that write an item in place of the entries held.
-func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.Item) error {
-	at, confidence := -1, ""
-	if len(held) > 0 {
-		at = held[0]
-	}
+func insertItem(l *memory.Layout, doc *memory.Document, r *memory.Revision, held []int, item *api.Item) error {
+	confidence := ""
 	if item.Confidence != nil {
 		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
 	}
-	text, err := doc.ItemText(at, item.Key, item.Value, []memory.Attribute{
-		{Key: "id", Value: item.ID}, {Key: "visibility"},
-		{Key: "confidence", Value: confidence}, {Key: "source", Value: item.Source},
-		{Key: "created", Value: item.Created.Format(time.RFC3339Nano)},
-		{Key: "updated", Value: item.Updated.Format(time.RFC3339Nano)},
-	})
-	if err != nil {
+	p := &memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value, Attributes: map[string]string{
+		"id": item.ID, "visibility": "", "confidence": confidence, "source": item.Source,
+		"created": item.Created.Format(time.RFC3339Nano), "updated": item.Updated.Format(time.RFC3339Nano),
+	}}
+	if err := l.Fit(doc.Place.Path, p); err != nil {
 		return api.Errorf(api.Invalid, "value: %v", err)
 	}
-	placeItem(doc, r, held, text)
+	placeItem(doc, r, held, p)
 	return nil
 }
 
-// placeItem adds the edits that write the text of an item in place of the entries held, of
+// placeItem adds the edits that write an item in place of the entries held, of
 // which the first is replaced and the others are removed.
-func placeItem(doc *memory.Document, r *memory.Revision, held []int, text string) {
+func placeItem(doc *memory.Document, r *memory.Revision, held []int, p *memory.Put) {
 	if len(held) == 0 {
-		r.Insert(doc.ItemInsertionPoint(), text)
+		r.Insert(doc.ItemInsertionPoint(), p)
 		return
 	}
-	r.Replace(held[0], text)
+	r.Replace(held[0], p, time.Time{}) // an item has its own time
 	for _, i := range held[1:] {
 		r.Remove(i)
 	}
@@ -380,11 +376,10 @@ func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility
 	group string) (item *api.Item, id string, err error) {
 	from := f.doc.Place.Path
 	usual := path.Dir(from) + "/" + f.name.namespace + ".md"
-	at := slices.IndexFunc(f.doc.Entries, func(e memory.Entry) bool { return e.ID == f.entry.ID })
-	text, err := f.doc.ItemText(at, f.name.key, f.value, []memory.Attribute{{Key: "visibility"}})
-	if err != nil {
-		return nil, "", api.Errorf(api.Invalid, "value: %v", err)
-	}
+	p := &memory.Put{Form: memory.ValueForm, Title: f.name.key, Text: f.value, Evidence: f.entry.Evidence,
+		Attributes: map[string]string{}}
+	maps.Copy(p.Attributes, f.entry.Attributes)
+	p.Attributes["visibility"] = ""
 	var after *memory.Document
 	var written vault.Written
 	shown := f.entry.ID
@@ -401,7 +396,7 @@ func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility
 							return nil
 						}
 					}
-					placeItem(doc, r, held, text)
+					placeItem(doc, r, held, p)
 					return nil
 				}})
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // Notes of a day are appended to the log of that day, below a heading with the
@@ -25,67 +23,16 @@ import (
 // maxText bounds the text of a log entry, in bytes.
 const maxText = 16 << 10
 
-// A logEdit is a set of blocks that is appended to the log of a day in one
-// change.
+// A logEdit is a set of entries that is added to the log of a day in one change.
 type logEdit struct {
-	cause string    // the operation
+	putEdit
 	at    time.Time // time of the event, in the time zone of days
 	topic string    // text of the heading; may be empty
-	tasks bool      // the only block is a task, and belongs below the heading of tasks
+	tasks bool      // the only entry is a task, and belongs below the heading of tasks
 
-	reviewed bool          // the blocks are boxes that wait for a review
-	written  vault.Written // the change of the log
-	blocks   []logBlock
-
-	visibility string // of the blocks; empty for that of the log's place
-
-	// contains reports whether a readable entry already contains a block, which is
-	// then not appended. It may be nil. With earlier, the logs of the recent days and long-term
-	// memory count too.
-	contains func(*memory.Entry, *logBlock) bool
-	earlier  bool
-}
-
-// A logBlock is a Markdown block with the attributes of its entry.
-type logBlock struct {
-	given      string // the text of the caller
-	item       bool   // whether the block is a list item even if it has one line
-	attributes map[string]string
-	evidence   []string
-
-	text  string       // the block
-	entry memory.Entry // the entry that the block alone parses to
-
-	already bool   // the log contained the block
-	before  string // path of a log of an earlier day or of the long-term memory that contains it
-	line    int    // in the caller's view, 0 for none
-}
-
-// source returns the block with its attributes, without the usual type. The
-// attributes follow several lines on a line of their own.
-func (b *logBlock) source(usualType string) string {
-	space := " "
-	if strings.Contains(b.text, "\n") {
-		space = "\n  "
-	}
-	attributes := b.attributes
-	if attributes["type"] == usualType {
-		attributes = maps.Clone(attributes)
-		delete(attributes, "type")
-	}
-	return b.text + space + memory.Comment(attributes, b.evidence)
-}
-
-// typeBelow returns the type of an entry without the attribute type below a new heading
-// at the end of a log.
-func (m writeOps) typeBelow(doc *memory.Document, heading string) string {
-	var outline strings.Builder
-	for _, h := range append(slices.Clip(doc.Headings), memory.Heading{Level: 2, Text: heading}) {
-		fmt.Fprintf(&outline, "%s %s\n", strings.Repeat("#", h.Level), h.Text)
-	}
-	outline.WriteString("text\n")
-	entries := m.Parse(vault.File{Path: doc.Place.Path, Data: []byte(outline.String())}).Entries
-	return entries[len(entries)-1].Type
+	reviewed   bool   // the entries are boxes that wait for a review
+	visibility string // of the entries; empty for that of the log's place
+	earlier    bool   // an entry of the logs of the recent days or of long-term memory is the same one
 }
 
 // logTargets returns the files that may be the caller's log of a day, for text of a
@@ -123,60 +70,68 @@ func isLogOf(subject string, p memory.Place) bool {
 var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs to another subject").
 	WithHint("correct subject_id in the frontmatter, or rename the directory")
 
-// appendLog changes the log of a day. It returns the file after the change, or nil if the
-// logs of earlier days contain all blocks.
+// appendLog changes the log of a day. It returns the file after the change, or nil if other
+// files contain all entries.
 func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *memory.Document, err error) {
 	day := l.at.Format(time.DateOnly)
 	before := day
-	var earlier []*memory.Document
 	targets := m.logTargets(c, day, l.visibility)
 	if m.isReviewed(c) && !l.tasks {
 		l.review()
-		earlier = m.offeredFiles()
+		l.others = m.offeredFiles()
 		targets = []writeTarget{{path: m.Layout.ReviewPath(day), initial: memory.NewDaily(day)}}
 		before = l.at.AddDate(0, 0, 1).Format(time.DateOnly) // the log of the day is another file
 	}
 	if l.earlier {
-		earlier = append(earlier, m.earlierFiles(c, before)...)
+		l.others = append(l.others, m.earlierFiles(c, before)...)
 	}
-	err = eachTarget(targets, func(t writeTarget) (err error) {
-		fresh := false
-		for i := range l.blocks {
-			b := &l.blocks[i]
-			if err := m.finishBlock(b, t.path, l.at, l.tasks || l.reviewed); err != nil {
-				return err
-			}
-			b.before = ""
-			for _, doc := range earlier {
-				if l.find(c, doc, b) >= 0 {
-					b.before = doc.Place.Path
-				}
-			}
-			fresh = fresh || b.before == ""
+	// The headings of daily notes contain the time. Only the second of two
+	// equal hours at a clock change needs an attribute.
+	minute := time.Date(l.at.Year(), l.at.Month(), l.at.Day(), l.at.Hour(), l.at.Minute(), 0, 0, l.at.Location())
+	if m.Layout.Place(targets[0].path).Kind != memory.Daily || !l.tasks && !minute.Equal(l.at.Truncate(time.Minute)) {
+		for _, p := range l.puts {
+			p.Attributes["updated"] = memory.Timestamp(l.at)
 		}
-		if !fresh {
-			return nil
+	}
+	l.check = func(t *writeTarget, doc *memory.Document) error {
+		switch mine := c.View.SubjectOf(doc.Partition) == c.Scope.Subject; {
+		case !mine && t.unseen: // the frontmatter is hidden, too
+			return memory.ErrUnwritable
+		case !mine:
+			return skipError{errNotOwnLog}
 		}
-		after, l.written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: l.cause,
-			change: func(doc *memory.Document, r *memory.Revision) error {
-				switch mine := c.View.SubjectOf(doc.Partition) == c.Scope.Subject; {
-				case !mine && t.unseen: // the frontmatter is hidden, too
-					return memory.ErrUnwritable
-				case !mine:
-					return skipError{errNotOwnLog}
-				}
-				m.reviseLog(c, l, t, doc, r)
-				return nil
-			}})
-		return err
-	})
-	if err != nil || after == nil {
-		return nil, err
+		return nil
 	}
-	if known := after.For(c.View); known != nil {
-		l.setLines(known)
+	l.insert = func(t *writeTarget, doc *memory.Document, r *memory.Revision, puts []*memory.Put) {
+		m.insertInLog(l, t, doc.For(c.View), r, puts)
 	}
-	return after, nil
+	l.finish = func(doc *memory.Document, r *memory.Revision) {
+		if _, dated := doc.Front.Field("updated_at"); dated {
+			r.SetField("updated_at", memory.Timestamp(m.Now()))
+		}
+		r.SetCounters()
+	}
+	return m.put(ctx, c, targets, &l.putEdit)
+}
+
+// insertInLog adds entries to a log below a heading with the time. Tasks follow those in the
+// section of tasks, except in a log that only grows or that the caller cannot read. The caller
+// must not learn about the entries of such a log: known is nil.
+func (m writeOps) insertInLog(l *logEdit, t *writeTarget, known *memory.Document, r *memory.Revision,
+	puts []*memory.Put) {
+	heading, atEnd := known.ClockHeading(l.at, l.topic), true
+	switch {
+	case l.reviewed:
+		heading, atEnd = cmp.Or(l.topic, noTopic), false
+	case l.tasks:
+		heading = m.Layout.TasksHeading(known)
+		atEnd = t.unseen || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(t.path)
+	}
+	if atEnd {
+		r.AppendSection(heading, puts...)
+	} else {
+		r.Append([]string{heading}, puts...)
+	}
 }
 
 // earlierFiles returns the caller's logs of the recent days before a day, and the caller's
@@ -191,111 +146,6 @@ func (m readOps) earlierFiles(c Call, day string) []*memory.Document {
 		return c.View.SubjectOf(doc.Partition) != c.Scope.Subject
 	})
 }
-
-// find returns the index of the readable entry of a file that contains a block, or -1.
-func (l *logEdit) find(c Call, doc *memory.Document, b *logBlock) int {
-	return slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
-		return l.contains != nil && e.Readable(c.View) && l.contains(&e, b)
-	})
-}
-
-// reviseLog adds the blocks that a log does not contain. Tasks follow those in the section
-// of tasks, except in a log that only grows or that the caller cannot read.
-func (m writeOps) reviseLog(c Call, l *logEdit, t writeTarget, doc *memory.Document, r *memory.Revision) {
-	// The caller must not learn about the entries of a file of which it reads nothing.
-	known := doc.For(c.View)
-	heading, atEnd := known.ClockHeading(l.at, l.topic), true
-	if l.tasks {
-		heading = m.Layout.TasksHeading(known)
-		atEnd = t.unseen || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(t.path)
-	}
-	if l.reviewed {
-		heading = cmp.Or(l.topic, noTopic)
-	}
-	usual := m.typeBelow(doc, heading)
-	var texts []string
-	for i := range l.blocks {
-		b := &l.blocks[i]
-		at := l.find(c, doc, b)
-		b.already = b.before != "" || slices.ContainsFunc(l.blocks[:i], b.sameText) || at >= 0
-		if value := b.attributes["supersedes"]; at >= 0 && value != "" {
-			r.SetAttribute(at, "supersedes", value)
-		}
-		if !b.already {
-			texts = append(texts, b.source(usual))
-		}
-	}
-	switch _, dated := doc.Front.Field("updated_at"); {
-	case len(texts) == 0:
-		return
-	case dated:
-		r.SetField("updated_at", memory.Timestamp(m.Now()))
-	}
-	if atEnd && !l.reviewed {
-		r.AppendSection(heading, texts...)
-	} else {
-		for _, text := range texts {
-			r.Append([]string{heading}, text)
-		}
-	}
-	if l.tasks {
-		r.SetCounters()
-	}
-}
-
-// setLines sets the lines of the blocks in a view of the file. Of entries with the same text,
-// it is the last one.
-func (l *logEdit) setLines(known *memory.Document) {
-	for i := range l.blocks {
-		b := &l.blocks[i]
-		for _, e := range slices.Backward(known.Entries) {
-			if b.before == "" && (e.Norm == b.entry.Norm || l.contains != nil && l.contains(&e, b)) {
-				b.line = e.Line
-				break
-			}
-		}
-	}
-}
-
-// finishBlock completes the attributes of a block, and chooses the form of its
-// text that, with the attributes, parses to exactly one entry with this text. In
-// a text without such a form, as one with a code block that does not end, it
-// escapes the Markdown. A task has one form.
-func (m writeOps) finishBlock(b *logBlock, path string, at time.Time, task bool) error {
-	b.attributes = maps.Clone(b.attributes)
-	// The headings of daily notes contain the time. Only the second of two
-	// equal hours at a clock change needs an attribute.
-	minute := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, at.Location())
-	if m.Layout.Place(path).Kind != memory.Daily || !task && !minute.Equal(at.Truncate(time.Minute)) {
-		b.attributes["updated"] = memory.Timestamp(at)
-	}
-	want := maps.Clone(b.attributes)
-	maps.DeleteFunc(want, func(_, value string) bool { return value == "" })
-	given := memory.TrimText(b.given)
-	escaped := memory.ListItem(given) // keeps the lines, but not the Markdown in them
-	forms := append(memory.WriteForms(given, b.item), escaped)
-	if task {
-		forms = []string{b.given}
-	}
-	for _, b.text = range forms {
-		doc := m.Parse(vault.File{Path: path, Data: []byte(b.source("") + "\n")})
-		if len(doc.Entries) != 1 || doc.Unsound {
-			continue
-		}
-		b.entry = doc.Entries[0]
-		got := maps.Clone(b.entry.Attributes)
-		delete(got, "evidence")
-		if task && len(b.entry.Tasks) == 1 || !task && maps.Equal(got, want) &&
-			slices.Equal(b.entry.Evidence, b.evidence) && (b.entry.Content() == given || b.text == escaped) {
-			return nil
-		}
-	}
-	return api.Errorf(api.Invalid, "text would be parsed as the structure of the file").
-		WithHint("remove Markdown markup")
-}
-
-// sameText reports whether two blocks have the same text.
-func (b *logBlock) sameText(other logBlock) bool { return b.entry.Norm == other.entry.Norm }
 
 // logTime returns the time of a note in the time zone of days. The default is
 // now.
@@ -405,25 +255,23 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	if err != nil {
 		return nil, err
 	}
-	block, err := m.noteBlock(c, r)
+	p, err := m.newNote(c, r)
 	if err != nil {
 		return nil, err
 	}
-	block.attributes["supersedes"], err = m.supersededID(ctx, c, r.Supersedes)
+	p.Attributes["supersedes"], err = m.supersededID(ctx, c, r.Supersedes)
 	if err != nil {
 		return nil, err
 	}
-	l := &logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}, visibility: r.Visibility}
-	if r.Time == "" { // at another time, it is another event
-		l.contains = func(e *memory.Entry, b *logBlock) bool {
-			return e.Content() == b.entry.Content() && !e.Author().Untrusted(c.View)
-		}
-	}
+	l := &logEdit{at: at, topic: r.Topic, visibility: r.Visibility, putEdit: putEdit{cause: "note", puts: []*addition{p},
+		same: func(e *memory.Entry, p *addition) bool { // at another time, it is another event
+			return r.Time == "" && e.Content() == p.Entry().Content() && !e.Author().Untrusted(c.View)
+		}}}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.NoteAnswer{Line: l.blocks[0].line, Already: after == nil || l.blocks[0].already}
+	answer := &api.NoteAnswer{Line: p.line(), Already: p.same}
 	if answer.Line > 0 {
 		answer.Path = after.Place.Path
 	}
@@ -433,20 +281,15 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	return answer, nil
 }
 
-func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
+// newNote returns the entry of a note.
+func (m writeOps) newNote(c Call, r *api.NoteRequest) (*addition, error) {
 	if err := cmp.Or(m.checkLogText("text", r.Text), checkText("topic", r.Topic),
 		m.checkOrigin(r.Source, r.Evidence)); err != nil {
-		return b, err
+		return nil, err
 	}
-	b.given, err = m.withTags(r.Text, append(projectTags(r.Project), r.Tags...))
-	if err != nil {
-		return b, err
-	}
-	b.evidence = r.Evidence
-	b.attributes = map[string]string{
-		"type": r.Type, "importance": formatNumber(r.Importance), "source": sourceAttribute(c, r.Source),
-	}
-	return b, nil
+	text, err := m.withTags(r.Text, append(projectTags(r.Project), r.Tags...))
+	return &addition{Put: memory.Put{Text: text, Evidence: r.Evidence, Attributes: map[string]string{
+		"type": r.Type, "importance": formatNumber(r.Importance), "source": sourceAttribute(c, r.Source)}}}, err
 }
 
 // A Received is a message from an external sender. Anyone who knows the topic
@@ -485,7 +328,7 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 		return errNoWriter
 	}
 	title := cutLine(r.Title, maxTopic-1)
-	block, err := w.noteBlock(c, &api.NoteRequest{
+	p, err := w.newNote(c, &api.NoteRequest{
 		Text: cutLine(r.Text, maxNote), Topic: title, Type: "request", Source: r.Source,
 	})
 	if err != nil {
@@ -496,11 +339,9 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 	if at.IsZero() || at.After(now.Add(receivedEarly)) || at.Before(now.Add(-receivedLate)) {
 		at = now
 	}
-	_, err = w.appendLog(ctx, c, &logEdit{
-		cause: "note", at: at.In(m.Location), topic: title, blocks: []logBlock{block},
-		visibility: memory.PrivateOnly.String(),
-		contains:   func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
-	})
+	_, err = w.appendLog(ctx, c, &logEdit{at: at.In(m.Location), topic: title, visibility: memory.PrivateOnly.String(),
+		putEdit: putEdit{cause: "note", puts: []*addition{p},
+			same: func(e *memory.Entry, _ *addition) bool { return e.Source == r.Source }}})
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -35,40 +34,52 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 	if err = cmp.Or(err, m.permit(c, op)); err != nil {
 		return nil, err
 	}
-	item := &longTermEdit{
-		RememberRequest: r, subject: c.Scope.Subject, view: c.View, day: cmp.Or(day, m.day(0)), today: m.day(0),
-		now: m.Now().UTC(),
+	item := &longTermEdit{RememberRequest: r, day: cmp.Or(day, m.day(0)), today: m.day(0),
+		source: cmp.Or(oneLine(r.Source), "api")}
+	if session := oneLine(r.Session); session != "" {
+		item.source = "session:" + session
 	}
 	if err := m.checkLongTerm(item); err != nil {
 		return nil, err
 	}
-	item.superseded, err = m.supersededID(ctx, c, r.Supersedes)
+	superseded, err := m.supersededID(ctx, c, r.Supersedes)
 	if err != nil {
 		return nil, err
 	}
-	item.path, item.fresh, err = m.longTermFile(ctx, &c, r.Text)
+	var fresh []byte
+	item.path, fresh, err = m.longTermFile(ctx, &c, r.Text)
 	if err != nil {
 		return nil, err
-	}
-	item.parse = func(source []byte) *memory.Document {
-		return m.Layout.Parse(item.path, source, memory.Meta{ModTime: item.now})
 	}
 	if err := cmp.Or(m.rejectTask(item), m.rejectNamespace(item)); err != nil {
 		return nil, err
 	}
-	after, _, err := m.editFile(ctx, c, fileEdit{
-		writeTarget: writeTarget{path: item.path, initial: item.fresh}, cause: "remember", group: group,
-		change: func(doc *memory.Document, rev *memory.Revision) error { return item.insertItem(doc, rev) },
+	p := &addition{Put: memory.Put{Form: memory.FactForm, Title: oneLine(r.Title), Text: r.Text, Date: item.today,
+		Evidence: r.Evidence, Attributes: map[string]string{"source": item.source, "supersedes": superseded}}}
+	after, err := m.put(ctx, c, []writeTarget{{path: item.path, initial: fresh}}, &putEdit{
+		cause: "remember", group: group, puts: []*addition{p}, same: item.isSame, replace: true,
+		check: item.check,
+		insert: func(_ *writeTarget, _ *memory.Document, rev *memory.Revision, puts []*memory.Put) {
+			rev.Append([]string{item.section}, puts...)
+		},
+		finish: func(_ *memory.Document, rev *memory.Revision) {
+			if strings.HasSuffix(item.path, "/_index.md") {
+				rev.CompleteLongTerm(c.Scope.Subject, m.Now().UTC())
+			}
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer.Path, answer.Replaced, answer.Section = item.path, item.replaced, item.section
-	if doc := after.For(c.View); doc != nil {
-		for _, e := range slices.Backward(doc.Entries) {
-			if e.Norm == item.norm {
-				answer.Line = e.Line
-				break
+	answer.Path, answer.Replaced = item.path, p.same
+	if doc := after.For(c.View); doc != nil && p.stands != nil {
+		answer.Line = p.line()
+		if n := len(p.stands.Sections); n > 0 {
+			answer.Section = p.stands.Sections[n-1]
+		}
+		for i := range doc.Entries {
+			if e := &doc.Entries[i]; e != p.stands && item.isSame(e, p) {
+				answer.Hints = append(answer.Hints, fmt.Sprintf("%s:%d has the same title and stays", item.path, e.Line))
 			}
 		}
 		answer.Hints = append(answer.Hints, item.hints()...)
@@ -84,20 +95,13 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 // A longTermEdit is an item that is being written to long-term memory.
 type longTermEdit struct {
 	*api.RememberRequest
-	subject string
-	day     string // first day of its session
-	today   string
-	now     time.Time
-	path    string
-	fresh   []byte
-	parse   func([]byte) *memory.Document
-	view    memory.View
+	source string // of the entry
+	day    string // first day of its session
+	today  string
+	path   string
 
-	section    string
+	section    string // of a new entry
 	commitment bool   // the item is a task without a box
-	norm       string // of the resulting entry
-	replaced   bool
-	superseded string // path#id of the entry that the item replaces, or empty
 }
 
 var (
@@ -220,116 +224,30 @@ func (m writeOps) fileExists(path string) bool {
 	return err == nil
 }
 
-// insertItem inserts the item into the file. It replaces the matching item or appends
-// to the section.
-func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) error {
-	source := cmp.Or(oneLine(r.Source), "api")
-	if session := oneLine(r.Session); session != "" {
-		source = "session:" + session
-	}
-	r.section = r.Section
+// check sets the section of a new item. A session may add one item on each of its days, because a
+// chat keeps its id for years; another one is an error.
+func (r *longTermEdit) check(_ *writeTarget, doc *memory.Document) error {
+	r.section = oneLine(r.Section)
 	if r.section == "" {
 		r.section = doc.SectionFor(r.Title, r.Text)
 	}
-	r.section = oneLine(r.section)
 	r.commitment = r.listsCommitments(r.section)
-	at, err := r.findReplaced(doc, source)
-	if err != nil {
-		return err
-	}
-	var old *memory.Entry
-	r.replaced = at >= 0
-	if r.replaced {
-		old = &doc.Entries[at]
-	}
-	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")},
-		{Key: "source", Value: source}, {Key: "supersedes", Value: r.superseded}}
-	if old != nil && old.Attributes["updated"] != "" {
-		attributes = append(attributes, memory.Attribute{Key: "updated", Value: memory.Timestamp(r.now)})
-	}
-	item, err := r.itemText(doc.AttributeComment(old, attributes...))
-	if err != nil {
-		return err
-	}
-	switch {
-	case old == nil:
-		rev.Append([]string{r.section}, item)
-	default:
-		r.section = ""
-		if n := len(old.Sections); n > 0 {
-			r.section = old.Sections[n-1]
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if r.Session != "" && e.Source == r.source && (e.Added == "" || e.Added >= r.day) && !r.isSame(e, nil) {
+			return api.Errorf(api.Limit, "session %q has already saved an item permanently on that day", r.Session).
+				WithHint("omit `session` if the user requested another item")
 		}
-		rev.Replace(at, item+doc.InnerComments(old))
-	}
-	if strings.HasSuffix(r.path, "/_index.md") {
-		rev.CompleteLongTerm(r.subject, r.now)
 	}
 	return nil
 }
 
-// itemText returns the text of the item. It adds today's date unless the text has a
-// date. Lines, lists and code stay as they are; only a text that cannot be one item is
-// escaped.
-func (r *longTermEdit) itemText(comment string) (string, error) {
-	given := memory.TrimText(r.Text)
-	failure := api.Errorf(api.Invalid, "text is not exactly one list item").WithHint("remove Markdown markup")
-	for _, day := range []string{"", r.today} {
-		forms := memory.DatedForms(r.Title, given, day, comment)
-		for i, item := range forms {
-			alone := r.parse([]byte(item))
-			if len(alone.Entries) != 1 || alone.Unsound || len(alone.Entries[0].Tasks) > 0 {
-				continue
-			}
-			e := &alone.Entries[0]
-			if string(alone.Source[e.Comment.Start:e.Comment.End]) != comment { // code without an end contains it
-				continue
-			}
-			if title := oneLine(r.Title); e.Title != title && title != "" {
-				failure = api.Errorf(api.Invalid, "title: %q cannot be a title", title).
-					WithHint("remove Markdown markup")
-				continue
-			}
-			got := strings.TrimPrefix(e.Remembered(), "**"+memory.OneLine(r.Title)+"**: ")
-			if i < len(forms)-1 && got != given { // the last form is escaped
-				continue
-			}
-			if e.Added == "" {
-				failure = api.Errorf(api.Invalid, "text cannot be followed by the date of today").
-					WithHint("remove Markdown markup")
-				break
-			}
-			r.norm = e.Norm
-			return item, nil
-		}
-	}
-	return "", failure
-}
-
-// findReplaced returns the index of the item with the same title, or of an untitled
-// item with the same text. It returns -1 if there is none or more than one. A
-// session may add one item on each of its days, because a chat keeps its id for
-// years; another one is an error.
-func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (int, error) {
-	at, same := -1, 0
-	title, text, given := memory.Fold(r.Title), memory.TaskNorm(r.Text), memory.TrimText(r.Text)
-	other := false // another item of the session
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		equal := e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
-			(title != "" || memory.TaskNorm(e.Norm) == text || e.Remembered() == given)
-		if equal {
-			at, same = i, same+1
-		}
-		other = other || !equal && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
-	}
-	if other {
-		return -1, api.Errorf(api.Limit, "session %q has already saved an item permanently on that day", r.Session).
-			WithHint("omit `session` if the user requested another item")
-	}
-	if same > 1 {
-		at = -1
-	}
-	return at, nil
+// isSame reports whether an entry has the title of the item, or is an untitled item with the same
+// text.
+func (r *longTermEdit) isSame(e *memory.Entry, _ *addition) bool {
+	title := memory.Fold(r.Title)
+	return e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
+		(title != "" || memory.TaskNorm(e.Norm) == memory.TaskNorm(r.Text) || e.Remembered() == memory.TrimText(r.Text))
 }
 
 // hints returns advice on an item that may need a revision.

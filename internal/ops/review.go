@@ -30,12 +30,11 @@ func (m writeOps) isReviewed(c Call) bool {
 	return m.Layout.ReviewDir != "" && c.FullAccess && (program == "hook" || program == "mcp")
 }
 
-// review makes open boxes of the blocks, in a private file.
+// review makes open boxes of the entries, in a private file.
 func (l *logEdit) review() {
 	l.reviewed = true
-	for i := range l.blocks {
-		b := &l.blocks[i]
-		b.given = "- [ ] " + memory.CleanLine(b.given)
+	for _, p := range l.puts {
+		p.Form, p.Box, p.Text = memory.TaskForm, "[ ]", memory.CleanLine(p.Text)
 	}
 }
 
@@ -96,18 +95,20 @@ func (m writeOps) acceptBox(ctx context.Context, c Call, doc *memory.Document, b
 	if err != nil {
 		return err
 	}
-	block := logBlock{given: boxRE().ReplaceAllString(strings.Replace(box.Text, "[x]", "[ ]", 1), ""),
-		attributes: map[string]string{}, evidence: box.Evidence}
+	p := &addition{Put: memory.Put{Evidence: box.Evidence, Attributes: map[string]string{},
+		Text: boxRE().ReplaceAllString(strings.Replace(box.Text, "[x]", "[ ]", 1), "")}}
 	for name, value := range box.Attributes {
 		if name != "updated" && name != "evidence" && name != "visibility" {
-			block.attributes[name] = value
+			p.Attributes[name] = value
 		}
 	}
 	topic := ""
 	if n := len(box.Sections); n > 0 && box.Sections[n-1] != noTopic {
 		topic = box.Sections[n-1]
 	}
-	block.item = topic == captureTopic
+	if topic == captureTopic {
+		p.Form = memory.BulletForm
+	}
 	day, err := time.ParseInLocation(time.DateOnly, doc.Place.Day, m.Location)
 	if err != nil {
 		return err
@@ -116,11 +117,10 @@ func (m writeOps) acceptBox(ctx context.Context, c Call, doc *memory.Document, b
 	if at.Format(time.DateOnly) != doc.Place.Day { // the attribute was removed
 		at = day
 	}
-	l := &logEdit{cause: "review", at: at, topic: topic, blocks: []logBlock{block},
-		visibility: memory.PrivateOnly.String(),
-		contains: func(e *memory.Entry, b *logBlock) bool {
-			return e.Norm == b.entry.Norm && e.Source == b.entry.Source
-		}}
+	l := &logEdit{at: at, topic: topic, visibility: memory.PrivateOnly.String(),
+		putEdit: putEdit{cause: "review", puts: []*addition{p}, same: func(e *memory.Entry, p *addition) bool {
+			return e.Norm == p.Entry().Norm && e.Source == p.Attributes["source"]
+		}}}
 	if _, err := m.appendLog(ctx, c, l); err != nil {
 		return err
 	}

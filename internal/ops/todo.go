@@ -290,26 +290,25 @@ func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
 
 // todoAdd adds an open task to today's log of the caller's subject.
 func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*api.TodoAddAnswer, error) {
-	item, err := m.newTask(r)
+	text, err := m.newTask(r)
 	if err != nil {
 		return nil, err
 	}
-	l := &logEdit{cause: "todo_add", at: m.Now().In(m.Location), tasks: true,
-		visibility: r.Visibility,
-		blocks:     []logBlock{{given: item, attributes: map[string]string{"source": sourceAttribute(c, r.Source)}}},
-		contains: func(e *memory.Entry, b *logBlock) bool {
+	p := &addition{Put: memory.Put{Form: memory.TaskForm, Box: "[ ]", Text: text,
+		Attributes: map[string]string{"source": sourceAttribute(c, r.Source)}}}
+	l := &logEdit{at: m.Now().In(m.Location), tasks: true, visibility: r.Visibility,
+		putEdit: putEdit{cause: "todo_add", puts: []*addition{p}, same: func(e *memory.Entry, p *addition) bool {
 			return slices.ContainsFunc(e.Tasks,
-				func(t memory.Task) bool { return t.Norm == b.entry.Tasks[0].Norm && t.State == memory.Open })
-		}}
+				func(t memory.Task) bool { return t.Norm == p.Entry().Tasks[0].Norm && t.State == memory.Open })
+		}}}
 	after, err := m.appendLog(ctx, c, l)
 	if err != nil {
 		return nil, err
 	}
-	b, answer := &l.blocks[0], &api.TodoAddAnswer{}
-	answer.Already = b.already
+	answer := &api.TodoAddAnswer{Already: p.same}
 	if known := after.For(c.View); known != nil {
 		for _, t := range slices.Backward(tasksOf(c, known, "")) {
-			if t.task.Norm == b.entry.Tasks[0].Norm && t.place.State == memory.Open.String() {
+			if t.task.Norm == p.Entry().Tasks[0].Norm && t.place.State == memory.Open.String() {
 				answer.ID, answer.Path, answer.Line = t.place.Task(), t.place.Path, t.place.Line
 				break
 			}
@@ -318,7 +317,7 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 	return answer, nil
 }
 
-// newTask returns a task as a list item without attributes.
+// newTask returns the text of a task with its due date.
 func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 	text := boxRE().ReplaceAllString(r.Text, "")
 	if err := m.checkLogText("text", text); err != nil {
@@ -335,11 +334,11 @@ func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	item, err := memory.NewTask(text, due)
+	text, err = memory.NewTask(text, due)
 	if err != nil {
 		return "", api.Errorf(api.Invalid, "text: %v", err)
 	}
-	return item, nil
+	return text, nil
 }
 
 // boxRE matches the start of a task as copied from a file.
