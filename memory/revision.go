@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/diff"
 )
@@ -18,7 +17,7 @@ import (
 //
 // The methods record changes; [Revision.Apply] applies them or returns an
 // error. Entries and tasks are identified by their indexes in the original
-// document, regardless of other changes in the revision. Create a Revision with
+// document, regardless of other changes in the revision. They must exist. Create a Revision with
 // [Document.Revise]; the zero value is not usable. A Revision is not safe for
 // concurrent use.
 type Revision struct {
@@ -29,7 +28,6 @@ type Revision struct {
 	counters bool
 	counted  []string // fields added with an initial value that SetCounters must correct
 	titles   bool
-	err      error // the first invalid change
 }
 
 // ErrStopped reports that a function for parsing has stopped the edit of a file.
@@ -64,19 +62,8 @@ func (d *Document) Revise() *Revision {
 	return &Revision{doc: d, entries: map[int]*entryChange{}}
 }
 
-func (r *Revision) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-	}
-}
-
-// changeFor returns the change of an entry. If there is no such entry, it records
-// an error and returns nil.
+// changeFor returns the change of an entry.
 func (r *Revision) changeFor(i int) *entryChange {
-	if i < 0 || i >= len(r.doc.Entries) {
-		r.fail("no entry %d", i)
-		return nil
-	}
 	if r.entries[i] == nil {
 		r.entries[i] = &entryChange{tasks: map[int]TaskState{}}
 	}
@@ -86,17 +73,7 @@ func (r *Revision) changeFor(i int) *entryChange {
 // SetTask sets the state of a task. It changes one byte, the one in the box. In
 // a section whose tasks have no boxes, it adds or removes a check mark before
 // the text.
-func (r *Revision) SetTask(entry, task int, s TaskState) {
-	c := r.changeFor(entry)
-	if c == nil {
-		return
-	}
-	if task < 0 || task >= len(r.doc.Entries[entry].Tasks) {
-		r.fail("entry %d has no task %d", entry, task)
-		return
-	}
-	c.tasks[task] = s
-}
+func (r *Revision) SetTask(entry, task int, s TaskState) { r.changeFor(entry).tasks[task] = s }
 
 // SetField sets a key of the frontmatter to a one-line value. Only the lines of
 // that key change; a comment after the value stays. A missing key is added at
@@ -113,13 +90,6 @@ func (r *Revision) setValue(key string, value any) {
 // gets one at the end of its first block.
 func (r *Revision) SetAttribute(entry int, key, value string) {
 	c := r.changeFor(entry)
-	if c == nil {
-		return
-	}
-	if !isKey(key) || !utf8.ValidString(value) {
-		r.fail("%s=%q cannot be an attribute", key, value)
-		return
-	}
 	c.attributes = append(slices.DeleteFunc(c.attributes, func(a Attribute) bool { return a.Key == key }),
 		Attribute{key, value})
 }
@@ -127,31 +97,21 @@ func (r *Revision) SetAttribute(entry int, key, value string) {
 // Remove removes the lines of an entry and the surplus blank lines around it. A
 // heading whose section becomes empty stays, unless it contains only the time of a
 // removed note.
-func (r *Revision) Remove(entry int) {
-	if c := r.changeFor(entry); c != nil {
-		c.remove = true
-	}
-}
+func (r *Revision) Remove(entry int) { r.changeFor(entry).remove = true }
 
 // Replace replaces an entry with a requested one, which keeps its time of creation, its
 // comments, and the attributes that the request does not set. If it has the attribute updated,
 // that becomes now.
 func (r *Revision) Replace(entry int, p *Put, now time.Time) {
-	if c := r.changeFor(entry); c != nil {
-		next, old := *p, &r.doc.Entries[entry]
-		next.inherit(old, now)
-		next.below = r.doc.innerComments(old)
-		c.replace = &next
-	}
+	next, old := *p, &r.doc.Entries[entry]
+	next.inherit(old, now)
+	next.below = r.doc.innerComments(old)
+	r.changeFor(entry).replace = &next
 }
 
 // Insert inserts an entry below another one, or for -1 at the top of the file below its
 // frontmatter. A list item takes the marker and indentation of the list around it.
-func (r *Revision) Insert(after int, p *Put) {
-	if after == topOfFile || r.changeFor(after) != nil {
-		r.insert(after, nil, p)
-	}
-}
+func (r *Revision) Insert(after int, p *Put) { r.insert(after, nil, p) }
 
 // insert adds entries to those for a place.
 func (r *Revision) insert(below int, section []string, puts ...*Put) *insertion {
@@ -184,9 +144,6 @@ func (r *Revision) AppendVerbatim(section []string, text string) {
 // very end of the file, even if a section of that name exists. All existing
 // bytes keep their positions. The heading is of the second level.
 func (r *Revision) AppendSection(heading string, puts ...*Put) {
-	if len(puts) == 0 {
-		r.fail("text for the section %q is empty", heading)
-	}
 	r.inserts = append(r.inserts,
 		insertion{below: endOfSection, section: []string{heading}, atEnd: true, puts: slices.Clone(puts)})
 }
@@ -242,8 +199,8 @@ func (r *Revision) Empty() bool {
 // document if the revision is empty. The function parse must parse a source in
 // the same way as the document was parsed.
 //
-// Apply returns an error if a recorded change is invalid, if the document is
-// unsound, or if more than the requested changes would happen.
+// Apply returns an error if the document is unsound, or if more than the requested changes
+// would happen.
 // Every other entry keeps its text, section, tasks, attributes and readers, and
 // every other field of the frontmatter keeps its value. No text becomes
 // readable to more readers.
@@ -252,8 +209,6 @@ func (r *Revision) Empty() bool {
 func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	d := r.doc
 	switch {
-	case r.err != nil:
-		return nil, fmt.Errorf("edit %s: %w", d.Place.Path, r.err)
 	case r.Empty():
 		return d.Source, nil
 	case d.Unsound:
