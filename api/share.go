@@ -1,14 +1,12 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 )
 
 // ShareStatusRequest requests the state of sharing.
 type ShareStatusRequest struct {
-	Plan bool `json:"plan" doc:"also list what the configuration publishes; nothing is sent"`
 	Scope
 	For[ShareStatusAnswer]
 }
@@ -17,7 +15,8 @@ type ShareStatusRequest struct {
 type ShareStatusAnswer struct {
 	ShareStatus
 	Refusals []ShareRefusal `json:"refusals,omitempty"` // entries that the store does not accept
-	Plan     *SharePlan     `json:"plan,omitempty"`     // with plan
+	// entries that are not published because of a credential or their size
+	Withheld int `json:"withheld"`
 
 	Redaction
 }
@@ -45,24 +44,6 @@ type ShareRefusal struct {
 	Reason string `json:"reason"`
 }
 
-// A SharePlan lists the entries that the configuration publishes.
-type SharePlan struct {
-	Partitions []SharePartition `json:"partitions"`
-	Files      int              `json:"files"` // files with these entries
-	// entries that are not published because of a credential or their size
-	Withheld int    `json:"withheld"`
-	Problem  string `json:"problem,omitempty"` // why less is published than the patterns select
-}
-
-// A SharePartition counts the published entries of a subject with a visibility.
-type SharePartition struct {
-	Subject    string `json:"subject,omitempty"` // empty for public text without a subject
-	Visibility string `json:"visibility"`
-	Entries    int    `json:"entries"`
-	// first lines of the first of them, as far as the caller can read these
-	First []string `json:"first,omitempty"`
-}
-
 // SharePushRequest requests that changes be published now.
 type SharePushRequest struct {
 	Step string `json:"step" default:"push" enum:"push,init" doc:"push (publish the changes), or init (create the missing collections, publish, compare the store with the files and repair it)"`
@@ -81,21 +62,6 @@ type SharePushAnswer struct {
 	Redaction
 }
 
-// ShareForgetRequest requests that the entries of another machine be removed from
-// the store.
-type ShareForgetRequest struct {
-	Host string `json:"host" arg:"1" need:"true" doc:"name of a machine that no longer publishes"`
-	Scope
-	For[ShareForgetAnswer]
-}
-
-// ShareForgetAnswer counts the removed entries.
-type ShareForgetAnswer struct {
-	Removed int `json:"removed"`
-
-	Redaction
-}
-
 func (s *ShareStatus) addTo(t *Text) {
 	t.addRow("share", "%s as %s: %s, %s%s%s", s.URL, s.Host, s.State, Plural(s.Published, "published entry"),
 		andSome(s.Spooled, "waiting"), andSome(s.Refused, "refused"))
@@ -108,33 +74,16 @@ func (s *ShareStatus) addTo(t *Text) {
 }
 
 func (a *ShareStatusAnswer) render(t *Text) {
-	if a.Plan != nil {
-		a.Plan.render(t)
-		return
-	}
 	a.addTo(t)
+	if a.Withheld > 0 {
+		t.addRow("", "%s withheld because of a credential or their size", Plural(a.Withheld, "entry"))
+	}
 	if !a.Verified.IsZero() {
 		t.addRow("", "compared with the files %s", t.formatTime(a.Verified))
 	}
 	for _, r := range a.Refusals {
 		t.addFinding(r.ID, 0, r.Reason, "refused")
 	}
-}
-
-func (p *SharePlan) render(t *Text) {
-	for _, s := range p.Partitions {
-		t.addRow("publish", "%s of %s, %s", Plural(s.Entries, "entry"), cmp.Or(s.Subject, "(no subject)"), s.Visibility)
-		for _, line := range s.First {
-			t.add(Line{Depth: 2, Text: t.shorten(line)})
-		}
-	}
-	if len(p.Partitions) == 0 {
-		t.hint("nothing would be published: check share.publish, and the visibility of the entries")
-	}
-	if p.Withheld > 0 {
-		t.hint("%s withheld because of a credential or their size", Plural(p.Withheld, "entry"))
-	}
-	t.warn("%s", p.Problem)
 }
 
 func (a *SharePushAnswer) render(t *Text) {
@@ -146,5 +95,3 @@ func (a *SharePushAnswer) render(t *Text) {
 	t.printf("%s", text)
 	a.addTo(t)
 }
-
-func (a *ShareForgetAnswer) render(t *Text) { t.printf("%s removed", Plural(a.Removed, "entry")) }

@@ -226,13 +226,7 @@ var Operations = []*Operation{
 	NewOperation[ShareStatusRequest](Operation{
 		Name: "share_status", Summary: "Show the state of the store that several machines share", Needs: TheOwner,
 		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
-		Commands: []Command{{
-			Words: "share status", Summary: "Show the state of the store that several machines share",
-			Without: []string{"plan"},
-		}, {
-			Words: "share plan", Summary: "Show which entries would be published, and send nothing",
-			Set: map[string]string{"plan": "true"},
-		}},
+		Command: "share status",
 	}),
 	NewOperation[SharePushRequest](Operation{
 		Name: "share_push", Summary: "Publish changes to the shared store now", Needs: TheOwner,
@@ -243,11 +237,6 @@ var Operations = []*Operation{
 			Words: "share push", Summary: "Publish changes to the shared store now",
 			Set: map[string]string{"step": "push"},
 		}},
-	}),
-	NewOperation[ShareForgetRequest](Operation{
-		Name: "share_forget_host", Summary: "Remove the entries of another machine from the shared store",
-		Needs:   TheOwner,
-		Command: "share forget-host", Example: "old-laptop", Admin: true, Long: true, HumansOnly: true,
 	}),
 	NewOperation[CompactRequest](Operation{
 		Name: "compact", Summary: "Move the least used entries of full long-term files to the archive", Needs: TheOwner,

@@ -145,7 +145,6 @@ links,conflicts,share_status,share_push,journal,check,rebuild,embed,events maint
 compress,compact,conflicts_merge maintains {"dry_run": true}
 item_import maintains {"lines": "{\"subject\": \"bob\", \"namespace\": \"fact\", \"key\": \"tea\", \"value\": \"imported\"}", "dry_run": true}
 import maintains {"source": "mem0", "records": "{\"id\": \"m$number\", \"title\": \"$word\", \"parts\": [{\"text\": \"- imported\"}]}", "dry_run": true}
-share_forget_host maintains {"host": "old"}
 history maintains {"path": "MEMORY.md"}
 undo maintains {"since": "1h", "dry_run": true}
 `

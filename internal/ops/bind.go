@@ -156,7 +156,6 @@ var bindings = map[string]binding{
 	"conflicts_merge":       bindFunc((*Memory).adminOps, adminOps.conflictsMerge),
 	"share_status":          bindFunc((*Memory).adminOps, adminOps.shareStatus),
 	"share_push":            bindFunc((*Memory).adminOps, adminOps.sharePush),
-	"share_forget_host":     bindFunc((*Memory).adminOps, adminOps.shareForget),
 	"compact":               bindFunc((*Memory).adminOps, adminOps.compact),
 	"restore":               bindFunc((*Memory).adminOps, adminOps.restore),
 	"wipe_subject":          bindFunc((*Memory).adminOps, adminOps.wipeSubject),

@@ -218,15 +218,9 @@ type idlePublisher struct{}
 
 func (idlePublisher) Status() api.ShareStatusAnswer { return api.ShareStatusAnswer{} }
 
-func (idlePublisher) Plan(context.Context, func(memory.Partition) bool) (*api.SharePlan, error) {
-	return &api.SharePlan{}, nil
-}
-
 func (idlePublisher) Push(context.Context, string) (share.Comparison, error) {
 	return share.Comparison{}, nil
 }
-
-func (idlePublisher) ForgetHost(context.Context, string) (int, error) { return 0, nil }
 
 // TestLastMergedPage checks that pages skip no hits of this machine where those of other
 // machines end.

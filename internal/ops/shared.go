@@ -126,28 +126,17 @@ func (m readOps) getShared(ctx context.Context, c Call, id string, missing error
 // A Publisher publishes entries of this machine to a shared store.
 type Publisher interface {
 	Status() api.ShareStatusAnswer
-	// Plan returns the published entries. Lines contains first lines of entries in
-	// the partitions for which show is true.
-	Plan(ctx context.Context, show func(memory.Partition) bool) (*api.SharePlan, error)
 	Push(ctx context.Context, step string) (share.Comparison, error)
-	ForgetHost(ctx context.Context, host string) (int, error)
 }
 
 var errNotShared = api.Errorf(api.Unavailable, "nothing is shared").
 	WithHint("set share.weaviate.url")
 
-func (m adminOps) shareStatus(ctx context.Context, c Call, r *api.ShareStatusRequest) (*api.ShareStatusAnswer, error) {
+func (m adminOps) shareStatus(context.Context, Call, *api.ShareStatusRequest) (*api.ShareStatusAnswer, error) {
 	if m.Publisher == nil {
 		return nil, errNotShared
 	}
 	answer := m.Publisher.Status()
-	if r.Plan {
-		var err error
-		answer.Plan, err = m.Publisher.Plan(ctx, c.View.Readable)
-		if err != nil {
-			return nil, err
-		}
-	}
 	return &answer, nil
 }
 
@@ -158,31 +147,8 @@ func (m adminOps) sharePush(ctx context.Context, _ Call, r *api.SharePushRequest
 	}
 	compared, err := m.Publisher.Push(ctx, r.Step)
 	if err != nil {
-		return nil, shareError(err)
+		return nil, api.Errorf(api.Unavailable, "shared store: %v", err)
 	}
 	return &api.SharePushAnswer{ShareStatus: m.Publisher.Status().ShareStatus, Compared: r.Step != "push",
 		Objects: compared.Objects, Missing: compared.Missing, Extra: compared.Extra}, nil
-}
-
-// shareForget removes the entries of another machine from the store.
-func (m adminOps) shareForget(ctx context.Context, _ Call, r *api.ShareForgetRequest) (*api.ShareForgetAnswer, error) {
-	if m.Publisher == nil {
-		return nil, errNotShared
-	}
-	if err := memory.ValidHost(r.Host); err != nil {
-		return nil, api.Errorf(api.Invalid, "host: %v", err)
-	}
-	n, err := m.Publisher.ForgetHost(ctx, r.Host)
-	if err != nil {
-		return nil, shareError(err)
-	}
-	return &api.ShareForgetAnswer{Removed: n}, nil
-}
-
-// shareError returns an error of the store for its user.
-func shareError(err error) error {
-	if errors.Is(err, share.ErrThisHost) {
-		return api.Errorf(api.Invalid, "host: %v", err)
-	}
-	return api.Errorf(api.Unavailable, "shared store: %v", err)
 }

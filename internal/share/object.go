@@ -60,9 +60,7 @@ const maxObject = 4 << 20
 // A Published is the result of the rules for a file.
 type Published struct {
 	Objects  []Object
-	Lines    []string           // first line of each object
-	Owners   []memory.Partition // subject and visibility of each object
-	Withheld int                // entries with a credential, or of more than maxObject bytes
+	Withheld int // entries with a credential, or of more than maxObject bytes
 }
 
 // mayPublish reports whether entries of the file at a path may be published. A
@@ -96,9 +94,6 @@ func (r *Rules) apply(doc *memory.Document) (p Published) {
 			continue
 		}
 		p.Objects = append(p.Objects, o)
-		line, _, _ := strings.Cut(e.Text, "\n")
-		p.Lines = append(p.Lines, line)
-		p.Owners = append(p.Owners, memory.Partition{Owner: subject, Visibility: v})
 	}
 	return p
 }

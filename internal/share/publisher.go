@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -65,11 +64,13 @@ type Publisher struct {
 	statusMu sync.Mutex
 	status   api.ShareStatus
 	refused  map[string]api.ShareRefusal // by id; without text
+	withheld map[uint64]int              // entries by file
 }
 
 // Open opens the outbox.
 func (p *Publisher) Open() error {
-	p.wake, p.dirty, p.refused = make(chan struct{}, 1), make(map[string]bool), make(map[string]api.ShareRefusal)
+	p.wake, p.dirty = make(chan struct{}, 1), make(map[string]bool)
+	p.refused, p.withheld = make(map[string]api.ShareRefusal), make(map[uint64]int)
 	p.all, p.Breaker.Stopped = true, p.wakeUp // to learn when the store answers again
 	for _, name := range boxNames {
 		info, err := os.Stat(filepath.Join(p.Dir, name))
@@ -246,6 +247,7 @@ func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]b
 	for i, path := range paths {
 		file := fileHash(path)
 		seen[file], files[file] = true, true
+		p.recordWithheld(file, 0)
 		if p.Rules.mayPublish(path) {
 			doc, err := p.Source.Load(ctx, path)
 			switch {
@@ -254,7 +256,9 @@ func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]b
 			case err != nil:
 				delete(files, file)
 			case doc != nil:
-				for _, o := range p.Rules.apply(doc).Objects {
+				found := p.Rules.apply(doc)
+				p.recordWithheld(file, found.Withheld)
+				for _, o := range found.Objects {
 					objects = append(objects, change{Object: o, file: file})
 				}
 			}
@@ -340,49 +344,6 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 	return nil
 }
 
-// Plan returns the entries that the rules publish. It shows the first lines of some
-// entries of the partitions that show accepts.
-func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) (*api.SharePlan, error) {
-	plan := &api.SharePlan{Partitions: []api.SharePartition{}, Problem: p.ownerProblem()}
-	for _, path := range p.Source.Paths() {
-		if !p.Rules.mayPublish(path) {
-			continue
-		}
-		doc, err := p.Source.Load(ctx, path)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil || doc == nil {
-			continue
-		}
-		found := p.Rules.apply(doc)
-		plan.Withheld += found.Withheld
-		if len(found.Objects) > 0 {
-			plan.Files++
-		}
-		for i, of := range found.Owners {
-			at, known := slices.BinarySearchFunc(plan.Partitions, of,
-				func(s api.SharePartition, of memory.Partition) int {
-					return cmp.Or(strings.Compare(s.Subject, of.Owner),
-						strings.Compare(s.Visibility, of.Visibility.String()))
-				})
-			if !known {
-				plan.Partitions = slices.Insert(plan.Partitions, at, api.SharePartition{Subject: of.Owner,
-					Visibility: of.Visibility.String()})
-			}
-			s := &plan.Partitions[at]
-			s.Entries++
-			if len(s.First) < maxFirst && show(of) {
-				s.First = append(s.First, found.Lines[i])
-			}
-		}
-	}
-	return plan, nil
-}
-
-// maxFirst bounds the first lines in a plan.
-const maxFirst = 3
-
 // Push compares all files with the last published versions, and publishes the changes now,
 // once every file has been seen: files that have not would count as removed. The step init
 // creates the collections of the store before, and then compares the store with the
@@ -420,26 +381,4 @@ func (p *Publisher) flush(ctx context.Context) error {
 	}
 	p.recordProblem(ctx, err)
 	return err
-}
-
-// ErrThisHost is returned by [Publisher.ForgetHost] for the publisher's own machine.
-var ErrThisHost = errors.New("this machine has this name; to remove its entries, set share.publish to []")
-
-// ForgetHost removes all objects of another machine from the store, and returns
-// their number.
-func (p *Publisher) ForgetHost(ctx context.Context, host string) (n int, err error) {
-	if host == p.Rules.Host {
-		return 0, ErrThisHost
-	}
-	for o, err := range p.Store.List(ctx, host) {
-		if err != nil {
-			return n, err
-		}
-		o.Delete = true
-		if _, err := p.Store.Put(ctx, []Object{o}); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
 }

@@ -16,6 +16,9 @@ func (p *Publisher) Status() api.ShareStatusAnswer {
 	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
 		s.Refusals = append(s.Refusals, p.refused[id])
 	}
+	for _, n := range p.withheld {
+		s.Withheld += n
+	}
 	p.statusMu.Unlock()
 	s.URL, s.Host, s.Refused = p.URL, p.Rules.Host, len(s.Refusals)
 	b := p.Breaker.state()
@@ -26,7 +29,7 @@ func (p *Publisher) Status() api.ShareStatusAnswer {
 	case b.open, b.lastError != "":
 		s.State = "waiting"
 	}
-	s.Problem = cmp.Or(s.Problem, p.ownerProblem())
+	s.Problem = cmp.Or(p.ownerProblem(), s.Problem)
 	return s
 }
 
@@ -62,4 +65,11 @@ func (p *Publisher) recordRefused(batch []Object, refused []Refusal) {
 			}
 		}
 	}
+}
+
+// recordWithheld records the number of entries of a file that are not published.
+func (p *Publisher) recordWithheld(file uint64, n int) {
+	p.statusMu.Lock()
+	defer p.statusMu.Unlock()
+	p.withheld[file] = n
 }

@@ -86,15 +86,17 @@ func findSubcommand(cmd *cobra.Command, name string) *cobra.Command {
 // removedCommands contains the commands that the last release removed, and what to use
 // instead.
 var removedCommands = map[string]string{
-	"conflicts show": "run `memwatchd conflicts list PATH`",
-	"todo plan":      "run `memwatchd status` to show how many boxes wait, and why",
-	"embed dump":     "the daemon embeds the texts of a memory again",
-	"embed status":   "run `memwatchd status`",
-	"session list":   "run `memwatchd context --format summary`",
-	"embed load":     "the daemon embeds the texts of a memory again",
-	"service print":  "run `memwatchd service install`, which prints the path of the unit",
-	"service status": "run `memwatchd doctor`",
-	"share verify":   "run `memwatchd share init`, which compares the store with the files and repairs it",
+	"conflicts show":    "run `memwatchd conflicts list PATH`",
+	"todo plan":         "run `memwatchd status` to show how many boxes wait, and why",
+	"embed dump":        "the daemon embeds the texts of a memory again",
+	"embed status":      "run `memwatchd status`",
+	"session list":      "run `memwatchd context --format summary`",
+	"embed load":        "the daemon embeds the texts of a memory again",
+	"service print":     "run `memwatchd service install`, which prints the path of the unit",
+	"service status":    "run `memwatchd doctor`",
+	"share plan":        "run `memwatchd share status`, which counts the entries",
+	"share forget-host": "in a memory whose memory.host is that name, set share.publish to []",
+	"share verify":      "run `memwatchd share init`, which compares the store with the files and repairs it",
 }
 
 // UnknownCommand returns an error for an unknown subcommand, with the most
