@@ -266,10 +266,6 @@ var Operations = []*Operation{
 		Name: "status", Summary: "Show the state of the daemon, its files and its index",
 		ReadOnly: true,
 	}),
-	NewOperation[EmbedRequest](Operation{
-		Name: "embed", Summary: "Count the texts that an embeddings endpoint receives", Needs: Operator,
-		Command: "embed plan", Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
-	}),
 	NewOperation[OperationsRequest](Operation{
 		Name: "operations", Summary: "List the operations that this listener permits for this scope",
 		ReadOnly: true, ProgramsOnly: true, Always: true,

@@ -163,7 +163,6 @@ var bindings = map[string]binding{
 	"sync":                  bindFunc((*Memory).adminOps, adminOps.syncOp),
 	"rebuild":               bindFunc((*Memory).adminOps, adminOps.rebuild),
 	"status":                bindFunc((*Memory).adminOps, adminOps.statusOp),
-	"embed":                 bindFunc((*Memory).adminOps, adminOps.embed),
 	"operations":            bindFunc((*Memory).readOps, readOps.operations),
 	"events":                bindStream((*Memory).adminOps, adminOps.events),
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -290,37 +289,4 @@ func (m adminOps) splitFile(ctx context.Context, path, group string) (id, to str
 		return group, "", writeError(err)
 	}
 	return cmp.Or(group, written.ID), split.Path, nil
-}
-
-// embed counts the texts that an embeddings endpoint receives.
-func (m adminOps) embed(ctx context.Context, _ Call, _ *api.EmbedRequest) (*api.EmbedAnswer, error) {
-	answer := new(api.EmbedAnswer)
-	type text struct {
-		partition memory.Partition
-		key       index.TextKey
-	}
-	counted := map[text]bool{}
-	for _, f := range m.Index.Files(nil) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		doc, err := m.Files.Load(f.Path)
-		if err != nil {
-			continue // removed
-		}
-		for t := range index.Texts(doc) {
-			if counted[text{t.Partition, t.Key}] {
-				continue
-			}
-			counted[text{t.Partition, t.Key}] = true
-			amount := &answer.Private
-			if t.Partition.Visibility == memory.PublicOK {
-				amount = &answer.Public
-			}
-			amount.Texts++
-			amount.Characters += utf8.RuneCountInString(t.Text)
-			amount.Tokens += (len(t.Text) + 3) / 4
-		}
-	}
-	return answer, nil
 }

@@ -82,7 +82,6 @@ func skipGlobals(root *cobra.Command, args []string) (words []string, ok bool) {
 // groupSummaries describe the commands that have subcommands.
 var groupSummaries = map[string]string{
 	"conflicts": "List and merge the conflict copies that sync tools left",
-	"embed":     "Count the texts of the search by meaning",
 	"identity":  "Link external keys to accounts",
 	"import":    "Import the data of other programs",
 	"item":      "Save, show and delete items by key",

@@ -88,10 +88,8 @@ func findSubcommand(cmd *cobra.Command, name string) *cobra.Command {
 var removedCommands = map[string]string{
 	"conflicts show":    "run `memwatchd conflicts list PATH`",
 	"todo plan":         "run `memwatchd status` to show how many boxes wait, and why",
-	"embed dump":        "the daemon embeds the texts of a memory again",
-	"embed status":      "run `memwatchd status`",
+	"embed":             "run `memwatchd status`, which counts the texts that are embedded and pending",
 	"session list":      "run `memwatchd context --format summary`",
-	"embed load":        "the daemon embeds the texts of a memory again",
 	"service print":     "run `memwatchd service install`, which prints the path of the unit",
 	"service status":    "run `memwatchd doctor`",
 	"share plan":        "run `memwatchd share status`, which counts the entries",
