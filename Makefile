@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint agents bench fuzz eval eval-meaning dist dist-check clean
+.PHONY: help build man install uninstall run test test-long test-e2e test-release faults soak stress conformance browser cluster lint agents bench fuzz eval eval-meaning dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -23,7 +23,11 @@ build: ## build ./memwatchd
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
 
-# Run make before make install. To install for your user only, set
+man: ## write the manual into man/
+	$(GO) build -o man/write ./cmd/memwatchd/internal/man
+	man/write man
+
+# Run make and make man before make install. To install for your user only, set
 # PREFIX=~/.local; otherwise use sudo. DESTDIR is for packagers.
 PREFIX  ?= /usr/local
 BINARY  ?= memwatchd
@@ -33,10 +37,10 @@ ZSH      = $(INSTALL)/share/zsh/site-functions
 FISH     = $(INSTALL)/share/fish/vendor_completions.d
 
 install: ## install into PREFIX, /usr/local by default
-	@test -x $(BINARY) || { echo '$(BINARY) does not exist; run make first'; exit 1; }
-	umask 022; mkdir -p $(INSTALL)/bin $(INSTALL)/share/man $(BASH) $(ZSH) $(FISH)
+	@test -x $(BINARY) -a -d man || { echo '$(BINARY) or man/ does not exist; run make build man first'; exit 1; }
+	umask 022; mkdir -p $(INSTALL)/bin $(INSTALL)/share/man/man1 $(BASH) $(ZSH) $(FISH)
 	install -m 755 $(BINARY) $(INSTALL)/bin/memwatchd
-	umask 022; $(INSTALL)/bin/memwatchd man $(INSTALL)/share/man
+	umask 022; cp man/man1/*.1 $(INSTALL)/share/man/man1
 	umask 022; $(INSTALL)/bin/memwatchd completion bash >$(BASH)/memwatchd
 	umask 022; $(INSTALL)/bin/memwatchd completion zsh >$(ZSH)/_memwatchd
 	umask 022; $(INSTALL)/bin/memwatchd completion fish >$(FISH)/memwatchd.fish
@@ -209,5 +213,5 @@ dist-check: ## build the packages twice, compare and install them
 	cd tools/release && $(GO) run . -check -out ../../dist && \
 	$(GO) test . -count=1 -v -run '^TestDist$$' -timeout 1h -dist ../../dist -previous '$(abspath $(PREVIOUS))'
 
-clean: ## remove ./memwatchd
-	rm -f memwatchd
+clean: ## remove ./memwatchd and the manual
+	rm -rf memwatchd man

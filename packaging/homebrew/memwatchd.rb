@@ -9,7 +9,8 @@ class Memwatchd < Formula
   def install
     ENV["CGO_ENABLED"] = "0"
     system "go", "build", *std_go_args(ldflags: "-s -w"), "./cmd/memwatchd"
-    system bin/"memwatchd", "man", man
+    system "go", "build", "-o", "write-man", "./cmd/memwatchd/internal/man"
+    system "./write-man", man
     generate_completions_from_executable(bin/"memwatchd", "completion")
   end
 

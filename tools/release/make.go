@@ -221,8 +221,13 @@ func static(path string) error {
 // common returns the files that all archives contain besides the program:
 // documents, the manual, and the completions.
 func (m *maker) common(host string) ([]file, error) {
-	manual := filepath.Join(m.built, "man")
-	if _, err := output(m.source, nil, host, "man", manual); err != nil {
+	manual, write := filepath.Join(m.built, "man"), filepath.Join(m.built, "write-man")
+	_, err := output(m.source, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off"}, "go", "build", "-buildvcs=true",
+		"-o", write, "./cmd/"+program+"/internal/man")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := output(m.source, nil, write, manual); err != nil {
 		return nil, err
 	}
 	files, err := tree(manual, "man")

@@ -146,6 +146,7 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	install("man")
 	install("install")
 	install("install") // replaces an earlier installation
 	for _, name := range []string{

@@ -59,7 +59,7 @@ func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	for _, c := range others {
 		c.GroupID = "daemon"
 	}
-	others = append(others, console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
+	others = append(others, console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMerge())
 	root := cli.NewRoot(g, others...)
 	cli.RejectGlobals(root)
 	return root

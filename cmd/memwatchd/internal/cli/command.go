@@ -21,9 +21,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// describers are the commands of this program that describe all others.
-var describers = []string{"completion", "man"}
-
 // addOperations adds a command for each command of each operation. It omits those that
 // the command line does not need, which takes two milliseconds.
 func addOperations(root *cobra.Command, g *Globals) {
@@ -33,7 +30,7 @@ func addOperations(root *cobra.Command, g *Globals) {
 		only = words[0]
 	}
 	isOther := slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == only })
-	if isOther && !slices.Contains(describers, only) || slices.Equal(g.Args, []string{"--version"}) {
+	if isOther && only != "completion" || slices.Equal(g.Args, []string{"--version"}) {
 		return
 	}
 	if !slices.ContainsFunc(api.Operations, func(op *api.Operation) bool {

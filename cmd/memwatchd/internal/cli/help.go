@@ -89,6 +89,7 @@ var removedCommands = map[string]string{
 	"conflicts show":    "run `memwatchd conflicts list PATH`",
 	"todo plan":         "run `memwatchd status` to show how many boxes wait, and why",
 	"embed":             "run `memwatchd status`, which counts the texts that are embedded and pending",
+	"man":               "run `make man` in the sources; packages contain the pages",
 	"session list":      "run `memwatchd context --format summary`",
 	"service print":     "run `memwatchd service install`, which prints the path of the unit",
 	"service status":    "run `memwatchd doctor`",

@@ -1,8 +1,15 @@
-package app
+// Man writes the manual of memwatchd into a directory: one page for each command, from
+// its help, below man1.
+//
+//	go build -o write-man ./cmd/memwatchd/internal/man && ./write-man DIR
+//
+// It is not part of the program, which needs no generator of pages.
+package main
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,31 +17,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// newMan returns the command that writes the manual: one page for each command, from
-// its help.
-func newMan(g *cli.Globals) *cobra.Command {
-	return cli.AcceptGlobals(&cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the pages of the manual into a directory", GroupID: "shell",
-		Long: "Write the pages of the manual into a directory, below man1. To install the pages for " +
-			"your account only:\n\n" +
-			"  memwatchd man ~/.local/share/man\n  man memwatchd",
-		Args:              cli.OneArg("man: name the target directory"),
-		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := writeManual(cmd.Root(), build.ReadInfo(), args[0]); err != nil {
-				return err
-			}
-			fmt.Fprintln(g.Stdout, "manual written to "+term.EscapeLine(args[0]))
-			return nil
-		},
-	})
+func main() {
+	err := writeManual(app.NewRoot(io.Discard, io.Discard), build.ReadInfo(), os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "man:", err)
+		os.Exit(1)
+	}
 }
 
 // writeManual writes the pages to man1 below dir. The pages carry the

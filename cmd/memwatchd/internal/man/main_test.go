@@ -1,4 +1,4 @@
-package app
+package main
 
 import (
 	"io"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
@@ -25,7 +26,7 @@ func TestManual(t *testing.T) {
 	var paths []string
 	for i := range runs {
 		dir := t.TempDir()
-		testkit.Must(t, writeManual(NewRoot(io.Discard, io.Discard), b, dir))
+		testkit.Must(t, writeManual(app.NewRoot(io.Discard, io.Discard), b, dir))
 		runs[i] = map[string]string{}
 		paths, _ = filepath.Glob(filepath.Join(dir, "man1", "*"))
 		for _, path := range paths {
@@ -54,7 +55,7 @@ func TestManual(t *testing.T) {
 			every(below)
 		}
 	}
-	every(NewRoot(io.Discard, io.Discard))
+	every(app.NewRoot(io.Discard, io.Discard))
 	if mandoc, err := exec.LookPath("mandoc"); err == nil {
 		if out, err := exec.Command(mandoc, append([]string{"-T", "lint", "-W", "error"}, paths...)...).CombinedOutput(); err != nil {
 			t.Errorf("%v:\n%s", err, out)
