@@ -99,21 +99,6 @@ type CompactScore struct {
 	Total   float64 `json:"total"`    // score: use + recency
 }
 
-// RestoreRequest requests that an archived entry be restored.
-type RestoreRequest struct {
-	ID string `json:"id" arg:"1" complete:"archived" doc:"archived entry: path:line, path#id, or its explicit id"`
-	Fresh
-	Scope
-	For[RestoreAnswer]
-}
-
-// RestoreAnswer contains the new position of the entry.
-type RestoreAnswer struct {
-	ID   string `json:"id"`
-	Path string `json:"path"`
-	Line int    `json:"line"`
-}
-
 func (a *CompactAnswer) render(t *Text) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
@@ -197,5 +182,3 @@ func (s *CompactStep) render(t *Text, path string, short bool) {
 		t.add(line)
 	}
 }
-
-func (a *RestoreAnswer) render(t *Text) { t.add(Line{Path: a.Path, Line: a.Line}) }

@@ -242,10 +242,6 @@ var Operations = []*Operation{
 		Name: "compact", Summary: "Move the least used entries of full long-term files to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
 	}),
-	NewOperation[RestoreRequest](Operation{
-		Name: "restore", Summary: "Restore an archived entry to its original place", Needs: InPrivate,
-		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
-	}),
 	NewOperation[WipeRequest](Operation{
 		Name: "wipe_subject", Summary: "Delete all memory of a subject", Needs: InPrivate, Command: "item wipe",
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, HumansOnly: true,

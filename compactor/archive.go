@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -46,20 +45,6 @@ func sectionText(sections []string) string {
 		names[i] = escape.Replace(s)
 	}
 	return strings.Join(names, "/")
-}
-
-// sectionPath is the inverse of sectionText.
-func sectionPath(text string) []string {
-	if text == "" {
-		return nil
-	}
-	names := strings.Split(text, "/")
-	for i, s := range names {
-		if name, err := url.PathUnescape(s); err == nil {
-			names[i] = name
-		}
-	}
-	return names
 }
 
 // archiveSection returns the archive section for entries of a section. It is the same

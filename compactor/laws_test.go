@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -233,4 +234,18 @@ func TestDryRunWritesNothing(t *testing.T) {
 			t.Errorf("%s has changed", path)
 		}
 	}
+}
+
+// sectionPath is the inverse of sectionText.
+func sectionPath(text string) []string {
+	if text == "" {
+		return nil
+	}
+	names := strings.Split(text, "/")
+	for i, s := range names {
+		if name, err := url.PathUnescape(s); err == nil {
+			names[i] = name
+		}
+	}
+	return names
 }

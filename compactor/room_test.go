@@ -64,12 +64,3 @@ func (r *testRoot) archived() (docs []*memory.Document) {
 	}
 	return docs
 }
-
-func (r *testRoot) restore(path, id string) *api.RestoreAnswer {
-	r.t.Helper()
-	got, err := r.Restore(r.t.Context(), path, id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return got
-}

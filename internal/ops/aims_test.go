@@ -131,8 +131,6 @@ export reads
   live proof {"path": "$dir"}
   all proof {"path": "$path", "include_archived": true}
   all free {"cursor": "$path"}
-restore changes
-  trimmed restored {"id": "$path#$id"}
 wipe_subject changes
   owned wiped {"confirm": "$subject", "sessions": true}
 status everybody
@@ -179,8 +177,7 @@ func (t *target) covers(kinds string) bool {
 	tasks := t.is(memory.Session, memory.Daily, memory.Longterm)
 	return map[string]bool{"all": true, "live": !t.is(memory.Archive), "items": t.is(memory.Items), "tasks": tasks,
 		"boxes": tasks || t.is(memory.Note), "whole": whole, "boot": whole || log || t.is(memory.Identity), "owned": t.owner != "",
-		"load":    t.is(memory.Session) && t.session() != "none" && path.Base(t.path) == t.usualName() || log || t.is(memory.Longterm, memory.Identity),
-		"trimmed": strings.Contains(t.path, "/2026-01.desk."), // an item, not an entry of an archived day
+		"load": t.is(memory.Session) && t.session() != "none" && path.Base(t.path) == t.usualName() || log || t.is(memory.Longterm, memory.Identity),
 	}[kinds]
 }
 
@@ -217,7 +214,7 @@ func (t *target) shows(how string, r *testResult) bool {
 		return !r.hasLine(t.path, t.task())
 	case "wrote", "remembered", "cited":
 		return strings.Contains(fmt.Sprint(r.files), "put here")
-	case "gone", "forgotten", "edited", "written", "restored", "wiped":
+	case "gone", "forgotten", "edited", "written", "wiped":
 		return !r.hasLine(t.path, t.line())
 	}
 	return true
@@ -237,7 +234,6 @@ func (t *target) adjust(how string, reaches bool, a *testCaller, rule outcome) o
 	case shared && is("ticked", "shared") && rule == allowed, shared && !t.private && is("edited", "written"): // the file is readable
 		return forbidden
 	case is("cited") && t.private && rule == allowed, // a public summary must cite public entries only
-		is("restored") && rule == hidden && !reaches && a.canRead(t.owner, t.private),
 		is("wiped") && a.subject == "owner" && a.private: // the owner's memory is the root
 		return "invalid"
 	}

@@ -157,7 +157,6 @@ var bindings = map[string]binding{
 	"share_status":          bindFunc((*Memory).adminOps, adminOps.shareStatus),
 	"share_push":            bindFunc((*Memory).adminOps, adminOps.sharePush),
 	"compact":               bindFunc((*Memory).adminOps, adminOps.compact),
-	"restore":               bindFunc((*Memory).adminOps, adminOps.restore),
 	"wipe_subject":          bindFunc((*Memory).adminOps, adminOps.wipeSubject),
 	"check":                 bindFunc((*Memory).adminOps, adminOps.check),
 	"sync":                  bindFunc((*Memory).adminOps, adminOps.syncOp),

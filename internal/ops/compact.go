@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,8 +9,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/internal/brief"
-	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // compact plans and runs compaction. The plans contain the text of all files.
@@ -45,58 +42,6 @@ func maintenanceError(err error) error {
 			WithHint("run the command on that machine, or set compactor.host on each machine")
 	}
 	return api.Errorf(api.Unavailable, "%v", err)
-}
-
-// restore moves an archived entry back to its original file.
-func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
-	switch {
-	case r.ID == "":
-		return nil, api.Errorf(api.Invalid, "id is missing").
-			WithHint("`search` with `include_archived` to find the entry")
-	case m.Compactor == nil:
-		return nil, errNoWriter
-	}
-	id := cmp.Or(m.idAt(c, r.ID), r.ID)
-	doc, e, err := m.findEntry(ctx, c, id)
-	if err != nil {
-		return nil, err
-	}
-	if doc.Place.Kind != memory.Archive {
-		return nil, restoreError(id, compactor.ErrNotArchived)
-	}
-	from, err := m.Files.Load(e.Attributes["from"])
-	if err == nil && from.For(c.View) == nil { // the same answer as for a file that does not exist
-		return nil, restoreError(id, compactor.ErrNotArchived)
-	}
-	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
-	if err != nil {
-		return nil, restoreError(id, err)
-	}
-	return back, nil
-}
-
-// idAt returns path#id for the entry at path:line, or "" if there is none.
-func (m readOps) idAt(c Call, place string) string {
-	path, line, _ := api.CutLines(place)
-	doc, err := m.loadFile(c, path)
-	if line == 0 || err != nil {
-		return ""
-	}
-	if e := entryAtLine(c, doc, line); e != nil {
-		return path + "#" + e.ID
-	}
-	return ""
-}
-
-// restoreError returns the error for a failed restore.
-func restoreError(id string, err error) error {
-	switch {
-	case errors.Is(err, compactor.ErrNotArchived):
-		return api.Errorf(api.Invalid, "%s is not an archived entry with a source", id)
-	case errors.Is(err, vault.ErrBusy):
-		return api.Errorf(api.Busy, "%v", err).WithHint("retry when the file is no longer being edited")
-	}
-	return writeError(err)
 }
 
 // recordUse records that entries were returned. Compaction removes rarely used

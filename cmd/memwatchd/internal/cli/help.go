@@ -91,6 +91,7 @@ var removedCommands = map[string]string{
 	"embed":             "run `memwatchd status`, which counts the texts that are embedded and pending",
 	"man":               "run `make man` in the sources; packages contain the pages",
 	"session list":      "run `memwatchd context --format summary`",
+	"restore":           "run `memwatchd undo`, or move the lines from the archive, which is a Markdown file",
 	"service print":     "run `memwatchd service install`, which prints the path of the unit",
 	"service status":    "run `memwatchd doctor`",
 	"share plan":        "run `memwatchd share status`, which counts the entries",

@@ -43,7 +43,7 @@ func (r *Root) Locate(path string) (dir, below string) {
 func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 	for _, p := range op.Params() {
 		typed, given := req.GivenValue(p.Name)
-		if !given || !slices.Contains([]string{"path", "archived", "todo", "entry"}, p.Complete) || p.Kind() != "string" {
+		if !given || !slices.Contains([]string{"path", "todo", "entry"}, p.Complete) || p.Kind() != "string" {
 			continue
 		}
 		path, from, to := resolvePlace(root, typed)

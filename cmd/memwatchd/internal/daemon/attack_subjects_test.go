@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -65,37 +64,6 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 		if status, body := write(rootOwner, path, "- mine\n"); status == http.StatusOK || errorCode(t, body) != "invalid" {
 			t.Errorf("%q is made: %d %s", path, status, body)
 		}
-	}
-}
-
-// TestRestoreTellsNothingOfOthersFiles checks that restoring an entry whose marker names
-// another subject's file reveals neither the content nor the existence of that file.
-func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
-	files, archived := map[string]string{}, ""
-	for i, text := range []string{"", "- a\n", "- a\n<<<<<<< a\n=======\n>>>>>>> b\n", "- a\xff\n"} {
-		for j, dir := range []string{"_longterms/alice/", "notes/"} {
-			path := fmt.Sprintf("%s%d.md", dir, i)
-			if i > 0 {
-				files[path] = text
-			}
-			archived += fmt.Sprintf("- zorb <!-- id=k%d from=%s section=A archived=2026-01-01T00:00:00Z -->\n", 2*i+j, path)
-		}
-	}
-	const archive = "_longterms/bob/_archive/2026-01.md"
-	files[archive] = archived
-	g := serveTree(t, files, nil)
-	answers := map[string]bool{}
-	for n := range 8 {
-		id := fmt.Sprintf("%s#k%d", archive, n)
-		status, body := g.sendRequest(t, g.dial("s"), "restore", object{"id": id, "subject": "bob", "context": "private"})
-		path := fmt.Sprintf("%s%d.md", []string{"_longterms/alice/", "notes/"}[n%2], n/2)
-		answers[strings.NewReplacer(id, "ID", path, "PATH").Replace(fmt.Sprint(status, " ", body))] = true
-		if status == http.StatusOK {
-			t.Errorf("%s: %s", path, body)
-		}
-	}
-	if len(answers) != 1 {
-		t.Errorf("the answers differ: %v", answers)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 		{"write", object{"path": path, "text": "x\n"}}, {"write", object{"path": path, "text": "x\n", "hash": file.Hash}},
 		{"edit", object{"path": path, "old_text": "granite", "new_text": "x"}}, {"edit", object{"path": "vault:gone.md", "old_text": "a", "new_text": "b"}},
 		{"todo", object{"id": id, "state": "done"}}, {"todo", object{"id": "vault:2026-02-05/s.md#x", "state": "done"}},
-		{"forget", object{"ids": []string{id}}}, {"conflicts_merge", object{"path": path}}, {"restore", object{"id": id}},
+		{"forget", object{"ids": []string{id}}}, {"conflicts_merge", object{"path": path}},
 		{"compact", object{"path": "vault:_longterms/bob/_index.md"}},
 	} {
 		if status, body := g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate)); status == http.StatusOK {
