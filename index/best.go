@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -26,9 +25,9 @@ func (s *search) compare(c, d candidate) int {
 		cmp.Compare(s.timeOf(d.entryKey), s.timeOf(c.entryKey)), s.inOrder(c.entryKey, d.entryKey))
 }
 
-type counts struct {
-	entries, files int
-}
+// A counts contains the numbers of the candidates, of those that contain all words of the
+// query, and of their files.
+type counts struct{ entries, withAll, files int }
 
 func (s *search) bestCandidates(n int) ([]candidate, counts) {
 	if s.meaning.ranks != nil {
@@ -37,42 +36,28 @@ func (s *search) bestCandidates(n int) ([]candidate, counts) {
 	return s.bestByWords(n)
 }
 
-// bestByWords returns the first n candidates by words, with exact scores, and
-// counts all candidates. An upper bound of the score rejects most
-// candidates, because an exact score requires reading the record.
+// bestByWords returns the first n candidates by words, and counts all candidates.
 func (s *search) bestByWords(n int) (top []candidate, total counts) {
 	// The first n in top are the best before the last sort, at most n later ones follow.
-	sorted := 0
-	low := func(score float64, phrases uint8) bool {
-		if sorted < n || n == 0 {
-			return n == 0
-		}
-		worst := &top[n-1]
-		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
-	}
-	choose := func(a *acc) bool {
-		score, candidates := s.fileBound(a)
-		if math.IsInf(score, 1) || !low(score, s.phrases.most[a.file]) {
-			return true
-		}
-		total.entries += candidates
-		total.files += min(candidates, 1)
-		return false
-	}
+	sorted := false
 	last := uint32(noFile) // file of the candidate before
-	s.eachMatch(choose, func(c candidate) {
+	s.eachMatch(func(c candidate) {
 		total.entries++
+		if c.words == s.wanted {
+			total.withAll++
+		}
 		if c.file != last {
 			last = c.file
 			total.files++
 		}
-		if low(s.scoreBound(c.score), c.phrases) {
+		// Its rank is at most that by its score, because successors only lower it.
+		if sorted && s.compare(top[n-1], c) < 0 {
 			return
 		}
 		top = append(top, s.rank(c))
 		if len(top) == 2*n {
 			slices.SortFunc(top, s.compare)
-			top, sorted = top[:n], n
+			top, sorted = top[:n], true
 		}
 	})
 	slices.SortFunc(top, s.compare)
@@ -101,7 +86,7 @@ type fold struct {
 // equal text the page contains only the best. Of a file that is one hit, it contains only
 // the best whose text is in no better hit.
 func (s *search) foldCandidates(offset, limit int) (f fold) {
-	want := offset + limit
+	want := offset + max(limit, 0)
 	n := want + 10
 	if s.query.ByFile || s.query.Mode == Recent {
 		n += want + 22 // many candidates of one file
@@ -123,7 +108,7 @@ func (s *search) foldCandidates(offset, limit int) (f fold) {
 			break
 		}
 	}
-	if len(f.hits) > want {
+	if len(f.hits) > want && limit > 0 {
 		f.next = want
 	}
 	f.hits = f.hits[min(offset, len(f.hits)):min(want, len(f.hits))]
@@ -146,31 +131,25 @@ func (s *search) grouped(c candidate) bool {
 // countOthers adds the candidates that the hits of a page stand for.
 func (s *search) countOthers(f *fold) {
 	chosen := make(map[uint64]entryKey)
-	var some uint64 // set of the dup ends, modulo 64
-	f.more = make(map[uint32]int)
+	var some [1 << 10]bool // by the end of the dup
+	f.more, f.others = make(map[uint32]int), make(map[uint64][]candidate)
 	for _, c := range f.hits {
 		chosen[s.dupHash(c)] = c.entryKey
-		some |= 1 << (c.dup & 63)
+		some[c.dup%uint16(len(some))] = true
 		if s.grouped(c) {
 			f.more[c.file] = -1 // the hit itself
-			if a, _ := s.cellOf(c); a != nil {
-				a.onPage = true
-			}
 		}
 	}
-	f.others = make(map[uint64][]candidate)
-	choose := func(a *acc) bool { return a.onPage || a.some == 0 || a.dups&some != 0 }
-	s.eachCandidate(choose, func(c candidate) {
+	s.eachCandidate(func(c candidate) {
 		if n, ok := f.more[c.file]; ok {
 			f.more[c.file] = n + 1
 		}
-		if some>>(c.dup&63)&1 == 0 {
+		if !some[c.dup%uint16(len(some))] {
 			return
 		}
 		d := s.dupHash(c)
 		if h, ok := chosen[d]; ok && h != c.entryKey {
-			c = s.rank(c)
-			f.others[d] = append(f.others[d], c)
+			f.others[d] = append(f.others[d], s.rank(c))
 		}
 	})
 	for _, list := range f.others {

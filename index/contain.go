@@ -8,7 +8,7 @@ import (
 
 // countContained sets how many entries contain all words of the query, and the words
 // that nothing contains.
-func (s *search) countContained(res *Result) {
+func (s *search) countContained(res *Result, withAll int) {
 	if s.err != nil {
 		return
 	}
@@ -16,15 +16,7 @@ func (s *search) countContained(res *Result) {
 	if s.wanted == 0 {
 		return
 	}
-	res.TotalAll, res.Absent = s.withAll, s.absentWords(res.Corrected)
-	if s.phrases.passing != nil {
-		res.TotalAll = 0
-		s.eachMatch(chooseAll, func(c candidate) {
-			if _, cells := s.cellOf(c); cells != nil && cells[c.entry].words == s.wanted {
-				res.TotalAll++
-			}
-		})
-	}
+	res.TotalAll, res.Absent = withAll, s.absentWords(res.Corrected)
 }
 
 // maxListed bounds the words of a query that are compared with each hit, and corrected.

@@ -107,11 +107,12 @@ func (s *search) readPeriod(n *namedPeriod) (df int) {
 	return df
 }
 
-func (s *search) dateFactor(file uint32, e *entry) float64 {
-	f := 1.0
+// dateFactor returns the factor of an entry for the periods and the time that the query names.
+func (s *search) dateFactor(k entryKey) float64 {
+	f, e := 1.0, s.entryAt(k)
 	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {
-		case e.time == noTime, s.copied(file):
+		case e.time == noTime, s.copied(k.file):
 		case inside:
 			f = max(f, tuning.period)
 		case n.isDay:
@@ -120,21 +121,6 @@ func (s *search) dateFactor(file uint32, e *entry) float64 {
 		}
 	}
 	if s.dates.asksTime && e.flags&flagTimed != 0 {
-		f *= tuning.timed
-	}
-	return f
-}
-
-// maxFactor returns an upper bound of the factors of all entries.
-func (s *search) maxFactor() float64 {
-	f := 1.0
-	if s.own != nil {
-		f = tuning.mine
-	}
-	if len(s.dates.periods) > 0 {
-		f *= tuning.period
-	}
-	if s.dates.asksTime {
 		f *= tuning.timed
 	}
 	return f

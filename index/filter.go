@@ -18,6 +18,7 @@ import (
 type preparedFilter struct {
 	set          entrySet // entries that pass the conditions on postings; nil if all pass
 	since, until int64
+	isTimed      bool // since or until restricts
 }
 
 // An entrySet is a set of entries: one bit for each slot, by block number.
@@ -83,6 +84,7 @@ func (f *Filter) conditions() (all [][]key) {
 func (s *search) prepareFilter(excluded []qterm) {
 	q, f := &s.query.Filter, &s.filter
 	f.since, f.until = noTime, forever
+	f.isTimed = !q.Since.IsZero() || !q.Until.IsZero()
 	if !q.Since.IsZero() {
 		f.since = q.Since.UnixNano()
 	}
@@ -113,43 +115,39 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// passesFile reports whether a file passes the conditions that concern all
-// of its entries. It reads the record of the file only if necessary. If ask is
-// set, the caller must also evaluate the record of each entry.
-func (s *search) passesFile(n uint32) (pass, ask bool) {
+// passesFile reports whether a file passes the conditions that concern all of its entries.
+func (s *search) passesFile(n uint32) bool {
 	q, kind := &s.query.Filter, s.table.rows.at(n).kind
-	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) ||
-		(kind == memory.Archive && !q.Archived || kind == memory.Review && !q.Review) && !slices.Contains(q.Kinds, kind) {
-		return false, false
-	}
-	ask = q.State != nil
-	if since, until := s.filter.since, s.filter.until; since != noTime || until != forever {
-		v := s.table.fileAt(n)
-		if v.newest < since || v.oldest > until || since != noTime && s.copied(n) {
-			return false, false
+	switch {
+	case len(q.Kinds) > 0:
+		if !slices.Contains(q.Kinds, kind) {
+			return false
 		}
-		ask = ask || v.oldest < since || v.newest > until
+	case kind == memory.Archive && !q.Archived, kind == memory.Review && !q.Review:
+		return false
 	}
 	if q.Path == "" && q.Session == "" && q.Contact == "" {
-		return true, ask
+		return true
 	}
 	f := s.table.fileAt(n)
 	return (q.Path == "" || MatchPath(q.Path, f.Path)) &&
 		(q.Session == "" || f.Kind == memory.Session && f.name == q.Session || f.Session == q.Session) &&
-		(q.Contact == "" || f.contact == q.Contact), ask
+		(q.Contact == "" || f.contact == q.Contact)
 }
 
 const forever = math.MaxInt64
 
-// passesEntry reports whether one entry passes the conditions that passesFile
-// does not cover.
-func (s *search) passesEntry(p *file, e int) bool {
-	return (s.filter.set == nil || s.filter.set.has(p, e)) && s.passesRecord(&p.entries[e])
-}
-
-func (s *search) passesRecord(e *entry) bool {
-	if e.time < s.filter.since || e.time > s.filter.until {
+// passesEntry reports whether one entry passes the conditions that passesFile does not
+// cover.
+func (s *search) passesEntry(k entryKey) bool {
+	f := &s.filter
+	if f.set != nil && !f.set.has(s.table.fileAt(k.file), int(k.entry)) {
 		return false
+	}
+	if f.isTimed {
+		if t := s.timeOf(k); t < f.since || t > f.until {
+			return false
+		}
 	}
 	if s.query.Filter.State == nil {
 		return true
@@ -158,7 +156,7 @@ func (s *search) passesRecord(e *entry) bool {
 	if *s.query.Filter.State == memory.Done {
 		want = flagDone
 	}
-	return e.flags&want != 0
+	return s.entryAt(k).flags&want != 0
 }
 
 // MatchPath reports whether path matches a glob, or is the named file, or is

@@ -151,12 +151,8 @@ func (s *search) passesPhrases(k entryKey, excluded []string) bool {
 	if len(phrases)+len(excluded) == 0 {
 		return true
 	}
-	doc, e := s.resolveEntry(k)
-	if e == nil {
-		return false
-	}
-	out, n := countPhrases(doc, e, phrases, excluded)
-	return !out && int(n) == len(phrases)
+	n, ok := s.phrasesIn(k, phrases, excluded)
+	return ok && int(n) == len(phrases)
 }
 
 // entriesOf returns the entries with a text that pass the filter, in order.
@@ -164,10 +160,10 @@ func (s *search) entriesOf(t TextRef) (list []entryKey) {
 	for _, k := range s.table.texts.get(t) {
 		pass, known := s.meaning.passing[k.file]
 		if !known {
-			pass, _ = s.passesFile(k.file)
+			pass = s.passesFile(k.file)
 			s.meaning.passing[k.file] = pass
 		}
-		if pass && s.passesEntry(s.table.fileAt(k.file), int(k.entry)) {
+		if pass && s.passesEntry(k) {
 			list = append(list, k)
 		}
 	}
@@ -204,13 +200,9 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 		}
 		all = append(all, c)
 	}
-	files := make(map[uint32]bool)
-	s.eachOther(func(c candidate) {
+	s.eachOther(func(candidate) {
 		total.entries++
-		if !files[c.file] && (s.query.MeaningOnly || !s.matchesWords(c.file)) {
-			files[c.file] = true
-			total.files++
-		}
+		total.files++ // at most: words may also find another entry of the file
 	})
 	s.addScores(all)
 	s.placeSuccessors(all)
@@ -262,11 +254,10 @@ func (s *search) isClose(c candidate) bool {
 	return coverClose*(r.meaning-1) < texts
 }
 
-// eachCandidate calls yield for the candidates of both lists. It omits entries by words
-// that choose rejects.
-func (s *search) eachCandidate(choose func(*acc) bool, yield func(candidate)) {
+// eachCandidate calls yield for the candidates of both lists.
+func (s *search) eachCandidate(yield func(candidate)) {
 	if !s.query.MeaningOnly || s.meaning.ranks == nil {
-		s.eachMatch(choose, yield)
+		s.eachMatch(yield)
 	}
 	s.eachOther(yield)
 }
@@ -278,17 +269,6 @@ func (s *search) eachOther(yield func(candidate)) {
 			yield(c)
 		}
 	}
-}
-
-func (s *search) matchesWords(file uint32) bool {
-	if n := s.at[file]; n > 0 {
-		for e := range int(s.accs[n-1].n) {
-			if _, ok := s.rankedEntry(&s.accs[n-1], e); ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // placeSuccessors places entries behind those that supersede them.

@@ -18,14 +18,11 @@ type entryKey struct {
 	entry int32
 }
 
-func (s *search) buildHits(res *Result) {
+// buildHits sets the page of hits, and returns the number of candidates with all words of the
+// query.
+func (s *search) buildHits(res *Result) (withAll int) {
 	if s.err != nil {
-		return
-	}
-	if s.query.Limit <= 0 {
-		_, total := s.bestCandidates(0)
-		res.Total, res.Files, res.Note = total.entries, total.files, s.phraseNote(total.entries)
-		return
+		return 0
 	}
 	f := s.foldCandidates(s.query.Offset, s.query.Limit)
 	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, s.phraseNote(f.total.entries)
@@ -64,13 +61,14 @@ func (s *search) buildHits(res *Result) {
 		res.Hits = append(res.Hits, h)
 	}
 	res.Corrected = s.corrections(res.Hits)
+	return f.total.withAll
 }
 
 // isSummary reports whether a candidate stands for the summary of a session, because the words
 // of the query are only there.
 func (s *search) isSummary(c candidate) bool {
-	a, _ := s.cellOf(c)
-	return a != nil && a.some == 0 && s.meaning.ranks[c.entryKey] == nil &&
+	i := s.at[c.file]
+	return i > 0 && s.accs[i-1].some == 0 && s.meaning.ranks[c.entryKey] == nil &&
 		s.table.fileAt(c.file).Kind == memory.Session
 }
 

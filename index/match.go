@@ -2,42 +2,36 @@ package index
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// A candidate is an entry that matches the query and passes the filter.
 type candidate struct {
 	entryKey
 	score   float64
-	dup     uint16 // end of the dup of the entry
+	dup     uint16 // end of the dup of the entry, 0 if only the head matches
 	phrases uint8  // number of phrases of the query in the entry
+	words   uint8  // number of whole words of the query in the entry
 
 	superseded uint8 // number of successors that are candidates; see [search.rank]
 }
 
-// eachMatch calls yield for every entry that matches the query and passes the
-// filter, file by file. It omits the files with words that choose
-// rejects. The scores lack the additions of [search.exactScore].
-func (s *search) eachMatch(choose func(*acc) bool, yield func(candidate)) {
+// eachMatch calls yield for every candidate, file by file.
+func (s *search) eachMatch(yield func(candidate)) {
 	q := s.query
-	if q.Mode == Recent {
-		all := yield
-		yield = func(c candidate) {
-			if s.timeOf(c.entryKey) != noTime {
-				all(c)
-			}
+	add := func(c candidate) {
+		if q.Mode != Recent || s.timeOf(c.entryKey) != noTime {
+			yield(c)
 		}
 	}
 	switch {
-	case q.Mode == Overlap && q.All:
-		s.eachFiltered(yield)
-	case len(s.words.terms) > 0:
-		s.eachRanked(choose, yield)
-	case q.Text == "" || q.Mode == Recent:
+	case len(s.words.terms) > 0 && !(q.Mode == Overlap && q.All):
+		s.eachRanked(add)
+	case q.Text == "", q.Mode != Relevance:
 		// Without words, all entries that pass the filter match, newest first, and those
 		// without a time last.
-		s.eachFiltered(yield)
+		s.eachFiltered(add)
 	}
 }
 
@@ -72,26 +66,20 @@ func (s *search) copied(number uint32) bool {
 	return many
 }
 
-// eachRanked yields each entry that contains some of the words, with its score
-// without dates. In the mode Relevance, it also yields the first entry of a
-// file of which only the head matches.
-func (s *search) eachRanked(choose func(*acc) bool, yield func(candidate)) {
+// eachRanked yields each entry that contains some of the words. In the mode Relevance, it
+// also yields the first entry of a file of which only the head matches.
+func (s *search) eachRanked(yield func(candidate)) {
 	for i := range s.accs {
 		if i%1024 == 0 && s.stopped() {
 			return
 		}
 		a := &s.accs[i]
-		if a.out || a.n == 0 || !choose(a) {
-			continue
-		}
+		n := a.n
 		if a.some == 0 {
-			if c, ok := s.rankedEntry(a, 0); ok {
-				yield(c)
-			}
-			continue
+			n = min(n, 1)
 		}
-		for e := range int(a.n) {
-			if s.cells[int(a.first)+e].own == 0 {
+		for e := range int(n) {
+			if a.some > 0 && s.cells[int(a.first)+e].own == 0 {
 				continue
 			}
 			if c, ok := s.rankedEntry(a, e); ok {
@@ -109,27 +97,45 @@ func (s *search) stopped() bool {
 
 // rankedEntry returns the candidate of an entry, and reports whether the entry
 // is one.
-func (s *search) rankedEntry(a *acc, e int) (candidate, bool) {
-	if a.out || a.n == 0 {
-		return candidate{}, false
+func (s *search) rankedEntry(a *acc, e int) (c candidate, ok bool) {
+	if e >= int(a.n) {
+		return c, false
 	}
-	k := entryKey{a.file, int32(e)}
+	cell, k := &s.cells[int(a.first)+e], entryKey{a.file, int32(e)}
+	isHead := a.some == 0 && e == 0
 	sections := s.query.Mode == Relevance // a word may occur in the section path
-	file := a.score * tuning.file
-	if a.some == 0 {
-		pt := s.table.fileAt(a.file)
-		return candidate{entryKey: k, score: file, dup: uint16(pt.entries[0].dup), phrases: s.phrases.counts[k]},
-			e == 0 && sections && s.passesEntry(pt, 0) && s.passesText(k)
+	if cell.own == 0 && !isHead || !cell.inEntry && !sections || !s.passesEntry(k) {
+		return c, false
 	}
-	cells := s.cells[a.first : a.first+a.n]
-	c := &cells[e]
-	if c.own == 0 || c.marks&markOut != 0 || c.marks&markOwn == 0 && !sections ||
-		a.checkEach && !s.passesRecord(&s.table.fileAt(a.file).entries[e]) ||
-		!s.passesText(k) {
-		return candidate{}, false
+	return candidate{entryKey: k, score: s.scoreOf(k), dup: cell.dup, phrases: s.phrases.counts[k],
+		words: cell.words}, true
+}
+
+// scoreOf returns the score of an entry.
+func (s *search) scoreOf(k entryKey) float64 {
+	switch {
+	case s.query.Mode == Overlap:
+		score, _ := s.overlapScore(k)
+		return score
+	case s.query.Mode == Recent || len(s.words.terms) == 0:
+		return float64(s.timeOf(k)) / 1e9
 	}
-	score := float64(c.own) + s.neighbourScore(a, e) + file
-	return candidate{entryKey: k, score: score, dup: c.dup, phrases: s.phrases.counts[k]}, true
+	own, near, file := s.partsOf(k)
+	score := own + near + file
+	if s.own != nil || s.dates.asksTime || len(s.dates.periods) > 0 {
+		score *= s.dateFactor(k) * s.ownFactor(k)
+	}
+	return score
+}
+
+// partsOf returns the parts of the score of an entry by words: its own, that of its
+// neighbours and that of its file.
+func (s *search) partsOf(k entryKey) (own, near, file float64) {
+	if i := s.at[k.file]; i > 0 {
+		a := &s.accs[i-1]
+		own, near, file = float64(s.cells[int(a.first)+int(k.entry)].own), s.neighbourScore(a, int(k.entry)), a.score*tuning.file
+	}
+	return own, near, file
 }
 
 // neighbourScore returns the shares of the scores of its neighbours that an entry
@@ -152,28 +158,24 @@ func (s *search) neighbourScore(a *acc, e int) float64 {
 		near = tuning.near
 	}
 	share := near
-	if before.marks&markQuestion != 0 {
+	if before.question {
 		share += (tuning.answer - near) * min(1, tuning.reply/float64(max(1, v.entries[e].length)))
 	}
 	return share*float64(before.own) + near*float64(after.own)
 }
 
-// eachFiltered yields, without a score, each entry that the view may read and that
-// passes the filter.
+// eachFiltered yields each entry that the view may read and that passes the filter.
 func (s *search) eachFiltered(yield func(candidate)) {
 	for n, v := range s.table.byNumber.all() {
 		if n%1024 == 0 && s.stopped() {
 			return
 		}
-		if v == nil || !s.view.Readable(v.partition) {
-			continue
-		}
-		if pass, _ := s.passesFile(n); !pass {
+		if v == nil || !s.view.Readable(v.partition) || !s.passesFile(n) {
 			continue
 		}
 		for e := range v.entries {
-			if k := (entryKey{n, int32(e)}); s.passesEntry(v, e) && s.passesText(k) {
-				yield(candidate{entryKey: k, dup: uint16(v.entries[e].dup)})
+			if k := (entryKey{n, int32(e)}); s.passesEntry(k) {
+				yield(candidate{entryKey: k, score: s.scoreOf(k), dup: uint16(v.entries[e].dup), phrases: s.phrases.counts[k]})
 			}
 		}
 	}
@@ -181,61 +183,14 @@ func (s *search) eachFiltered(yield func(candidate)) {
 
 func (s *search) entryAt(k entryKey) *entry { return &s.table.fileAt(k.file).entries[k.entry] }
 
-// scoreBound returns an upper bound of the exact score of a candidate with the given
-// score, including rounding errors.
-func (s *search) scoreBound(score float64) float64 {
-	if s.query.Mode == Relevance && len(s.words.terms) > 0 {
-		return score * s.maxFactor() * rounding
+// overlapScore returns the score of an entry by [Overlap], and its parts.
+func (s *search) overlapScore(k entryKey) (float64, Why) {
+	hits := 0
+	if i := s.at[k.file]; i > 0 {
+		hits = int(s.cells[int(s.accs[i-1].first)+int(k.entry)].words)
 	}
-	return math.Inf(1)
-}
-
-const rounding = 1 + 1e-9
-
-// fileBound returns an upper bound of the exact scores in a file, and the number of
-// its candidates. The bound is infinite if it requires reading each candidate.
-func (s *search) fileBound(a *acc) (score float64, candidates int) {
-	switch {
-	case a.checkEach || a.some == 0 && s.filter.set != nil || s.phrases.passing != nil:
-	case s.query.Mode == Relevance && a.some == 0:
-		return s.scoreBound(a.score * tuning.file), 1 // for the head
-	case s.query.Mode == Relevance:
-		return s.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file),
-			int(a.pass)
-	case s.query.Mode == Overlap && !s.query.All:
-		r := s.table.fileAt(a.file)
-		score, _ := overlapScore(s.query, a.weight, r.newest, r.importance, int(a.words), len(s.words.terms))
-		return score + math.Abs(score)*(rounding-1), int(a.full)
-	}
-	return math.Inf(1), 0
-}
-
-func (s *search) exactScore(c candidate) (float64, Why) {
-	q, e := s.query, s.entryAt(c.entryKey)
-	switch {
-	case q.Mode == Overlap:
-		hits := 0
-		if a, cells := s.cellOf(c); a != nil {
-			hits = int(cells[c.entry].words)
-		}
-		return overlapScore(q, s.weightOf(c.file), e.time,
-			s.table.fileAt(c.file).important.at(int(c.entry)), hits,
-			len(s.words.terms))
-	case q.Mode == Recent || len(s.words.terms) == 0:
-		return float64(s.timeOf(c.entryKey)) / 1e9, Why{}
-	}
-	date := c.score * (s.dateFactor(c.file, e)*s.ownFactor(c.entryKey) - 1)
-	return c.score + date, Why{Date: date}
-}
-
-// cellOf returns the accumulator and the cells of the file of a candidate, or
-// nil if the file contains no query terms.
-func (s *search) cellOf(c candidate) (a *acc, cells []cell) {
-	if i := s.at[c.file]; i > 0 {
-		a = &s.accs[i-1]
-		cells = s.cells[a.first : a.first+a.n]
-	}
-	return a, cells
+	return overlapScore(s.query, s.weightOf(k.file), s.entryAt(k).time, s.table.fileAt(k.file).important.at(int(k.entry)),
+		hits, len(s.words.terms))
 }
 
 // explainScore returns the explanation of the score of a candidate. It includes the
@@ -253,19 +208,20 @@ func (s *search) explainScore(c candidate) (w Why) {
 	return w
 }
 
-func (s *search) explainWords(c candidate) Why {
-	a, cells := s.cellOf(c)
-	if s.query.Mode != Relevance || a == nil {
-		_, w := s.exactScore(c)
+func (s *search) explainWords(c candidate) (w Why) {
+	if s.query.Mode == Overlap {
+		_, w = s.overlapScore(c.entryKey)
 		return w
 	}
-	own, near, file := float64(cells[c.entry].own), s.neighbourScore(a, int(c.entry)), a.score*tuning.file
-	score := c.score
-	c.score = own + near + file
-	exact, w := s.exactScore(c)
-	w.Own, w.Near, w.File, w.Superseded = own, near, file, score-exact
+	if s.query.Mode != Relevance || s.at[c.file] == 0 {
+		return w
+	}
+	w.Own, w.Near, w.File = s.partsOf(c.entryKey)
+	exact := s.scoreOf(c.entryKey)
+	w.Date, w.Superseded = exact-w.Own-w.Near-w.File, c.score-exact
+	cell := s.accs[s.at[c.file]-1].first + uint32(c.entry)
 	for i := range s.words.terms {
-		if t, ok := s.terms[termOf{a.first + uint32(c.entry), i}]; ok {
+		if t, ok := s.terms[termOf{cell, i}]; ok {
 			w.Terms = append(w.Terms, t)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *search) rankNames() {
 	words := s.nameQuery()
 	for p, length := range s.namesWith(words) {
 		if length <= len(words) {
-			s.phrases.add(entryKey{p.file, 0}, 1)
+			s.phrases.counts[entryKey{p.file, 0}] = 1
 		}
 	}
 }

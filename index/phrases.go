@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,132 +8,93 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// maxPhraseFiles bounds the number of files that are read to find phrases, and
+// enoughPhrases the number of entries with the phrases beside those of the page.
 const (
-	// maxPhraseFiles bounds the number of files that are read to find phrases.
 	maxPhraseFiles = 1000
-	// enoughFiles is the number of files after which no more are read if there are enough
-	// hits for the page.
-	enoughFiles = 300
+	enoughPhrases  = 300
 )
 
 // A phraseMatches contains the phrases of a query in its candidates.
 type phraseMatches struct {
-	passing  entrySet           // candidates that pass the phrases, nil if these exclude none
-	counts   map[entryKey]uint8 // number of phrases, in the candidates that contain some; nil without phrases
-	most     map[uint32]uint8   // maximum of counts, by file number
+	counts   map[entryKey]uint8 // number of phrases, or of names, in the candidates that contain some
 	complete int                // number of candidates that contain all phrases
 	note     string
 }
 
-// add records that an entry contains n phrases.
-func (p *phraseMatches) add(k entryKey, n uint8) {
-	if p.counts == nil {
-		p.counts, p.most = make(map[entryKey]uint8), make(map[uint32]uint8)
-	}
-	p.counts[k], p.most[k.file] = n, max(p.most[k.file], n)
-}
-
 // applyPhrases counts the wanted phrases in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without
-// them. It reads the text of candidates.
+// them. It reads the text of the best candidates.
 func (s *search) applyPhrases(not []string) {
 	want := s.words.phrases
 	if s.err != nil || len(want)+len(not) == 0 {
 		return
 	}
-	// All words of a phrase must occur in an entry. This condition leaves few
-	// files to read.
-	sets := make([]entrySet, len(want))
-	for i, phrase := range want {
-		sets[i] = s.entriesWithAll(s.phraseTerms(phrase))
-	}
-	none := !slices.ContainsFunc(sets, func(s entrySet) bool {
-		return s == nil || slices.ContainsFunc(s, func(slots uint32) bool { return slots != 0 })
-	})
-	if s.err != nil || none && len(not) == 0 && !s.query.Exact {
-		return
-	}
-	// isPossible reports whether an entry may contain enough phrases.
-	isPossible := func(c candidate) bool {
-		pt := s.table.fileAt(c.file)
-		some := false
-		for _, set := range sets {
-			has := set == nil || set.has(pt, int(c.entry)) // a Thai phrase has only parts
-			if !has && s.query.Exact {
-				return false
-			}
-			some = some || has
-		}
-		return some || len(not) > 0
-	}
+	required := s.query.Exact && len(want) > 0
+	enough := enoughPhrases + 2*(s.query.Offset+s.query.Limit)
 	var found []candidate
-	s.eachMatch(chooseAll, func(c candidate) {
-		if isPossible(c) {
-			c.score, _ = s.exactScore(c)
-			found = append(found, c)
-		}
-	})
+	s.eachMatch(s.withPhraseWords(want, len(not) > 0, func(c candidate) { found = append(found, c) }))
 	slices.SortFunc(found, s.compare)
-	var passing entrySet
-	if s.query.Exact && len(want) > 0 || len(not) > 0 {
-		passing = make(entrySet, s.table.blocks.length)
-	}
-	s.phrases.counts, s.phrases.most = make(map[entryKey]uint8), make(map[uint32]uint8)
-	read, texts := make(map[*file]bool), make(map[uint64]bool)
-	enough := 2*(s.query.Offset+s.query.Limit) + 20 // some are not shown, such as those of a file that is one hit
+	passing := make(entrySet, s.table.blocks.length)
+	read := make(map[uint32]bool)
 	for _, c := range found {
-		s.err = cmp.Or(s.err, s.ctx.Err())
-		if s.err != nil {
+		if s.stopped() {
 			return
 		}
-		f := s.table.fileAt(c.file)
-		if !read[f] && len(read) == maxPhraseFiles {
-			s.phrases.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were "+
-				"searched; add words or a filter", maxPhraseFiles)
-			break
-		}
-		if !read[f] && len(read) >= enoughFiles && len(texts) >= enough {
+		read[c.file] = true
+		if len(read) > maxPhraseFiles || s.phrases.complete > enough {
 			s.phrases.note = fmt.Sprintf("only the best %d files with the words of the phrase were searched; "+
-				"others may contain it, too", enoughFiles)
+				"others may contain it, too: add words or a filter", len(read)-1)
 			break
 		}
-		read[f] = true
-		doc, e := s.resolveEntry(c.entryKey)
-		if e == nil {
+		n, ok := s.phrasesIn(c.entryKey, want, not)
+		if !ok {
 			continue
 		}
-		excluded, n := countPhrases(doc, e, want, not)
-		if excluded {
-			continue
-		}
-		all := int(n) == len(want)
 		if n > 0 {
 			s.phrases.counts[c.entryKey] = n
-			s.phrases.most[c.file] = max(s.phrases.most[c.file], n)
 		}
-		if all && n > 0 {
+		if int(n) == len(want) {
 			s.phrases.complete++
+		} else if required {
+			continue
 		}
-		if all && !s.grouped(c) {
-			texts[s.dupHash(c)] = true
-		} else if all {
-			texts[uint64(c.file)] = true
+		b, slot := slotOf(int(c.entry))
+		passing[s.table.fileAt(c.file).blocks[b]] |= 1 << slot
+	}
+	if required || len(not) > 0 {
+		s.filter.set = s.filter.set.and(passing)
+	}
+}
+
+// withPhraseWords returns a function that calls yield for the candidates with all words of a
+// phrase, or of all phrases if the query requires them, or for all candidates.
+func (s *search) withPhraseWords(phrases []string, all bool, yield func(candidate)) func(candidate) {
+	var sets []entrySet
+	for _, phrase := range phrases {
+		sets = append(sets, s.entriesWithAll(s.phraseTerms(phrase)))
+	}
+	return func(c candidate) {
+		lacks := func(set entrySet) bool { // a Thai phrase has only parts
+			return set != nil && !set.has(s.table.fileAt(c.file), int(c.entry))
 		}
-		if passing != nil && (all || !s.query.Exact) {
-			b, slot := slotOf(int(c.entry))
-			passing[s.table.fileAt(c.file).blocks[b]] |= 1 << slot
+		n := len(slices.DeleteFunc(slices.Clone(sets), lacks))
+		if n == len(sets) || !s.query.Exact && (all || n > 0) {
+			yield(c)
 		}
 	}
-	s.phrases.passing = passing
 }
 
-// passesText reports whether the phrases of the query do not exclude a candidate.
-func (s *search) passesText(k entryKey) bool {
-	return s.phrases.passing == nil || s.phrases.passing.has(s.table.fileAt(k.file), int(k.entry))
+// phrasesIn returns the number of the wanted phrases in an entry, and false if it contains an
+// excluded one or has changed.
+func (s *search) phrasesIn(k entryKey, want, not []string) (n uint8, ok bool) {
+	doc, e := s.resolveEntry(k)
+	if e == nil {
+		return 0, false
+	}
+	excluded, n := countPhrases(doc, e, want, not)
+	return n, !excluded
 }
-
-// chooseAll rejects no file.
-func chooseAll(*acc) bool { return true }
 
 // countPhrases returns how many of the wanted phrases are in the text of an entry or in
 // a heading above it, and reports whether the text contains an excluded one.

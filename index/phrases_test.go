@@ -11,7 +11,7 @@ import (
 // needs, and that a phrase in few of the files with its words is found.
 func TestLongPhrases(t *testing.T) {
 	s := &mapSource{text: map[string]string{}}
-	for n := range 3 * enoughFiles {
+	for n := range 900 {
 		s.text[fmt.Sprintf("often/%04d.md", n)] = fmt.Sprintf("- alpha beta %d\n- beta alpha %d\n", n, n)
 		s.text[fmt.Sprintf("seldom/%04d.md", n)] = fmt.Sprintf("- delta and %d gamma\n", n)
 	}
@@ -30,12 +30,12 @@ func TestLongPhrases(t *testing.T) {
 		hits  int
 		note  bool
 	}{
-		{Query{Text: `"alpha beta"`, Limit: 10}, enoughFiles + 10, 10, true},
-		{Query{Text: `"alpha beta"`, Limit: 10, Exact: true}, enoughFiles + 10, 10, true},
-		{Query{Text: `"alpha beta"`, Limit: 10, Offset: 400, Exact: true}, 900, 10, true},
+		{Query{Text: `"alpha beta"`, Limit: 10}, enoughPhrases + 30, 10, true},
+		{Query{Text: `"alpha beta"`, Limit: 10, Exact: true}, enoughPhrases + 30, 10, true},
+		{Query{Text: `"alpha beta"`, Limit: 10, Offset: 400, Exact: true}, 900, 10, false},
 		{Query{Text: `"alpha beta"`, Limit: 900, Exact: true}, 900, 900, false},
 		{Query{Text: `"gamma delta"`, Limit: 10, Exact: true}, 901, 1, false},
-		{Query{Text: `"beta alpha" gamma`, Limit: 10, ByFile: true, Exact: true}, enoughFiles + 10, 10, true},
+		{Query{Text: `"beta alpha" gamma`, Limit: 10, ByFile: true, Exact: true}, enoughPhrases + 30, 10, true},
 	} {
 		clear(read)
 		res := x.mustSearch(t, ownerView(t), c.q)

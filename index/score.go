@@ -24,7 +24,6 @@ type scores struct {
 	touched []int32 // accs with the current term
 	wanted  uint8   // whole words of the query
 	nth     uint8   // number of the current one, from 1
-	withAll int     // entries that contain all of them and pass the filter
 
 	idfs   []float64            // by term: among the entries
 	absent []bool               // by term: nothing readable contains it
@@ -38,42 +37,27 @@ type termPosting struct {
 	acc   int32
 }
 
-// An acc accumulates the data of the query terms for one file, in 64 bytes, the
-// size of a cache line.
+// An acc accumulates the data of the query terms for one file.
 type acc struct {
-	score     float64
-	weight    float64 // see [Query.Weights]
-	dups      uint64  // set of the dups of its entries that contain query terms, modulo 64
-	file      uint32
-	length    uint32  // in tokens
-	first     uint32  // index of its first cell; it has one cell per entry
-	n         uint32  // number of cells
-	some      uint32  // number of entries that contain query terms; zero if only the head does
-	pass      uint32  // number of these that pass the postings of the filter
-	full      uint32  // number of those with a term in the entry itself
-	best      float32 // highest own score
-	tf        uint32  // frequency of the current term, in tenths, plus one
-	words     uint8   // maximum of its entries
-	out       bool    // does not pass the filter, and only affects the statistics
-	checkEach bool    // the record of each entry must be evaluated
-	onPage    bool    // the page groups by file and has a hit of the file
+	score  float64
+	weight float64 // see [Query.Weights]
+	file   uint32
+	length uint32 // in tokens
+	first  uint32 // index of its first cell; it has one cell per entry
+	n      uint32 // number of cells, 0 if the file does not pass the filter and only affects the statistics
+	some   uint32 // number of entries that contain query terms; zero if only the head does
+	tf     uint32 // frequency of the current term, in tenths, plus one
 }
 
 // A cell holds the data of the query terms for one entry.
 type cell struct {
-	own   float32 // own score
-	dup   uint16  // end of the dup
-	words uint8   // number of whole words of the query that it contains
-	last  uint8   // number of the last one
-	marks uint8
+	own      float32 // own score
+	dup      uint16  // end of the dup
+	words    uint8   // number of whole words of the query that it contains
+	last     uint8   // number of the last one
+	question bool    // the entry ends with a question
+	inEntry  bool    // a term is in the entry itself, not only in a heading above
 }
-
-// Marks of a cell.
-const (
-	markOut      uint8 = 1 << iota // the postings of the filter exclude the entry
-	markQuestion                   // the entry ends with a question
-	markOwn                        // a term is in the entry itself, not only in a heading above
-)
 
 // spare holds the memory of completed searches.
 var spare = sync.Pool{New: func() any { return new(scores) }}
@@ -82,7 +66,7 @@ var spare = sync.Pool{New: func() any { return new(scores) }}
 func (s *scores) reset(files int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
 	s.idfs, s.absent, s.terms = s.idfs[:0], s.absent[:0], nil
-	s.wanted, s.nth, s.withAll = 0, 0, 0
+	s.wanted, s.nth = 0, 0
 	s.at = zeros(s.at, files)
 }
 
@@ -108,9 +92,8 @@ func (s *search) accumulatorOf(number uint32) int32 {
 		return i - 1
 	}
 	row := s.table.rows.at(number)
-	pass, ask := s.passesFile(number)
-	a := acc{file: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
-	if pass {
+	a := acc{file: number, length: row.length, weight: s.weightOf(number)}
+	if s.passesFile(number) {
 		a.n = row.entries
 		a.first = s.addCells(int(row.entries))
 	}
@@ -182,15 +165,13 @@ func (s *search) scoreTerms() {
 		}
 		for k := range s.list {
 			f := &s.list[k]
-			if a := &s.accs[f.acc]; !a.out {
+			if a := &s.accs[f.acc]; a.n > 0 {
 				s.addPosting(a, f, i, t.weight*rarity*a.weight)
 			}
 		}
 		for _, n := range s.touched {
 			a := &s.accs[n]
-			if !a.out {
-				a.score += t.weight * rarityOfFiles * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
-			}
+			a.score += t.weight * rarityOfFiles * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
 			a.tf = 0
 		}
 	}
@@ -221,68 +202,40 @@ func (s *search) touch(file uint32) int32 {
 	return n
 }
 
-// passesSlot reports whether the entry in a slot of a posting passes the filter.
-func (s *search) passesSlot(a *acc, f *termPosting, slot int) bool {
-	return (s.filter.set == nil || s.filter.set.hasSlot(f.block, slot)) &&
-		(!a.checkEach || s.passesRecord(&s.table.fileAt(a.file).entries[entryOfSlot(int(f.nth), slot)]))
-}
-
 func (s *search) fileNorms() norms {
 	return norms{tuning.fileK1, tuning.fileB, max(1, s.readable.filelen/float64(max(s.readable.files, 1)))}
 }
 
+// addPosting adds a term to the entries of a block that contain it.
 func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 	l, t := s.table.leaves.at(f.block), &s.words.terms[i]
 	first := int(a.first) + entryOfSlot(int(f.nth), 0)
-	for v := f.slots; v != 0; {
-		slot, lv := v.next()
-		v = v.without(slot)
-		if slot == 0 && f.nth == 0 {
-			a.tf += uint32(levelTenths[lv])
-			continue
-		}
+	for slot, lv := range f.slots.all() {
 		a.tf += uint32(levelTenths[lv])
-		score := weight * s.norms.saturate(float64(levelTenths[lv])/10, uint32(l.lengths[slot]))
+		if slot == 0 && f.nth == 0 {
+			continue // the head
+		}
 		c := &s.cells[first+slot]
-		if c.own == 0 && t.person {
+		if t.person && c.own == 0 {
 			continue
 		}
 		if (t.whole || t.instead) && c.last != s.nth && (lv > levelSection || s.query.Mode != Overlap) {
 			c.last = s.nth
 			c.words++
-			a.words = max(a.words, c.words)
-			if c.words == s.wanted && s.passesSlot(a, f, slot) {
-				s.withAll++
-			}
 		}
 		if weight == 0 {
 			continue
 		}
 		if c.own == 0 {
-			c.dup = l.dups[slot]
-			if s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot) {
-				c.marks |= markOut
-			}
-			if l.questions>>slot&1 != 0 {
-				c.marks |= markQuestion
-			}
-			a.dups |= 1 << (c.dup & 63)
+			c.dup, c.question = l.dups[slot], l.questions>>slot&1 != 0
 			a.some++
-			if c.marks&markOut == 0 {
-				a.pass++
-			}
 		}
+		tf := float64(levelTenths[lv]) / 10
+		score := weight * s.norms.saturate(tf, uint32(l.lengths[slot]))
 		c.own += float32(score)
-		a.best = max(a.best, c.own)
-		if lv > levelSection && c.marks&markOwn == 0 {
-			c.marks |= markOwn
-			if c.marks&markOut == 0 {
-				a.full++
-			}
-		}
+		c.inEntry = c.inEntry || lv > levelSection
 		if s.terms != nil {
-			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: t.term, Idf: weight,
-				Tf: float64(levelTenths[lv]) / 10, Score: score}
+			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: t.term, Idf: weight, Tf: tf, Score: score}
 		}
 	}
 }

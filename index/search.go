@@ -75,8 +75,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.applyPhrases(excluded.phrases)
 	s.rankNames()
 	s.rankMeaning(excluded.phrases)
-	s.buildHits(&res)
-	s.countContained(&res)
+	s.countContained(&res, s.buildHits(&res))
 	if res.Note == "" && s.query.Mode == Relevance && dueRE().MatchString(s.query.Text) {
 		res.Note = "todo list shows the open tasks and when they are due"
 	}
@@ -162,7 +161,8 @@ func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store =
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
 	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a,
-		scores: spare.Get().(*scores), documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
+		phrases: phraseMatches{counts: make(map[entryKey]uint8)},
+		scores:  spare.Get().(*scores), documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
 	for _, p := range view.Partitions() {
 		part := t.partitions[p]
 		if part == nil {

@@ -181,10 +181,9 @@ func apart(p, q memory.Partition) bool {
 	return p.Owner != q.Owner && (memory.IsRootKey(p.Owner) || memory.IsRootKey(q.Owner))
 }
 
-// rank returns a candidate with its exact score. If its successor is a candidate,
-// too, the rank of the candidate is at most the one behind it.
+// rank returns a candidate. If its successor is a candidate, too, the rank of the candidate is
+// at most the one behind it.
 func (s *search) rank(c candidate) candidate {
-	c.score, _ = s.exactScore(c)
 	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
 		return c
 	}
