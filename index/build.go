@@ -244,7 +244,7 @@ func (w *fileWriter) writeEntry(doc *memory.Document) {
 func (w *fileWriter) addEntry(doc *memory.Document, rec entry) {
 	n := len(w.file.entries)
 	e := &doc.Entries[n]
-	rec.time = noTime
+	rec.time, rec.id = noTime, hashOf(e.ID)
 	if !e.Time.IsZero() {
 		rec.time = e.Time.UnixNano()
 	}

@@ -24,7 +24,7 @@ type file struct {
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
 	important sparse[float64] // importance of each entry
-	links     links
+	links     []link
 	keys      sparse[TextKey] // of the embedded text of each entry, zero for none
 
 	// The following fields are not stored.
@@ -55,6 +55,7 @@ func (f *file) has(n int, sum uint64) bool {
 
 type entry struct {
 	dup    uint64 // hash of the normalized text
+	id     uint64 // hash of the id
 	time   int64  // nanoseconds since 1970, or noTime if unknown
 	length uint16 // tokens, at most 65535
 	flags  uint8
@@ -161,13 +162,13 @@ func (f *file) code(c *codec) {
 		number(c, &f.blocks[i])
 		c.bad = c.bad || f.blocks[i] >= maxBlocks
 	}
-	list(c, &f.entries, 11)
+	list(c, &f.entries, 19)
 	before := int64(noTime) // the times in one file are close together, or missing
 	for i := range f.entries {
 		f.codeEntry(c, i, before)
 		before = f.entries[i].time
 	}
-	f.links.code(c, len(f.entries))
+	f.codeLinks(c)
 	b, _ := slotOf(len(f.entries) - 1)
 	c.bad = c.bad || b != len(f.blocks)-1
 }
@@ -183,6 +184,7 @@ func (f *file) codeEntry(c *codec, n int, before int64) {
 		flags |= flagKey
 	}
 	fixed(c, &e.dup)
+	fixed(c, &e.id)
 	number(c, &flags)
 	c.varint(&e.time, before)
 	if flags&flagImportance != 0 {

@@ -10,20 +10,10 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// links contains the ids of a file's entries that are in the file, and those
-// that its entries supersede. Derived ids are not recorded: see [search.idOf].
-type links struct{ given, supersedes []link }
-
-// A link is an id of an entry, or an id that an entry supersedes.
+// A link is an id that an entry of a file supersedes.
 type link struct {
-	id    uint64 // hash
-	path  uint64 // hash of the path of the superseded entry, 0 for any
+	id    uint64 // see [idIn]
 	entry uint32
-}
-
-type successor struct {
-	entryKey
-	path uint64 // as in link
 }
 
 // maxSuccessors bounds a chain of entries of which each supersedes the one before.
@@ -35,9 +25,13 @@ func hashOf(s string) uint64 {
 	return h.Sum64()
 }
 
+// idIn returns the hash of an id, given as its hash, in the file at a path, or in any file if
+// the path is empty.
+func idIn(path string, id uint64) uint64 { return hashOf(path)*31 + id }
+
 // linksOf returns the links of a document. An entry without a subject, or written by
 // others, supersedes nothing, because such an entry must not affect those of a subject.
-func linksOf(doc *memory.Document) (l links) {
+func linksOf(doc *memory.Document) (links []link) {
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		if e.Supersedes == "" || e.Partition.Owner == "" || e.By != "" || memory.IsUntrustedSource(e.Source) {
@@ -49,49 +43,28 @@ func linksOf(doc *memory.Document) (l links) {
 		} else if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }) {
 			path = doc.Place.Path
 		}
-		old := link{id: hashOf(id), entry: uint32(i)}
-		if path != "" {
-			old.path = hashOf(path)
-		}
-		l.supersedes = append(l.supersedes, old)
+		links = append(links, link{idIn(path, hashOf(id)), uint32(i)})
 	}
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Given {
-			l.given = append(l.given, link{id: hashOf(e.ID), entry: uint32(i)})
-		}
-	}
-	return l
+	return links
 }
 
-// code codes the links of a file with the given number of entries.
-func (l *links) code(c *codec, entries int) {
-	for _, of := range []*[]link{&l.given, &l.supersedes} {
-		list(c, of, 17)
-		for i := range *of {
-			k := &(*of)[i]
-			fixed(c, &k.id)
-			fixed(c, &k.path)
-			number(c, &k.entry)
-			c.bad = c.bad || int(k.entry) >= entries
-		}
+// codeLinks codes the links of a file.
+func (f *file) codeLinks(c *codec) {
+	list(c, &f.links, 9)
+	for i := range f.links {
+		fixed(c, &f.links[i].id)
+		number(c, &f.links[i].entry)
+		c.bad = c.bad || int(f.links[i].entry) >= len(f.entries)
 	}
 }
 
 // countSuccessors adds the successors in a file to the table, or removes them if
 // sign is -1.
-func (t *table) countSuccessors(v *file, sign int) {
-	for _, old := range v.links.supersedes {
-		s := successor{entryKey{v.number, int32(old.entry)}, old.path}
-		countListed(&t.successors, t.edition, old.id, s, sign)
-		if old.path != 0 {
-			countListed(&t.successors, t.edition, ofFile(old.path), s, sign)
-		}
+func (t *table) countSuccessors(f *file, sign int) {
+	for _, l := range f.links {
+		countListed(&t.successors, t.edition, l.id, entryKey{f.number, int32(l.entry)}, sign)
 	}
 }
-
-// ofFile returns the key of the successors of the entries of a file. It differs from that of
-// an entry with the path as its id.
-func ofFile(path uint64) uint64 { return ^path }
 
 // findSuccessor returns the newest readable entry that supersedes an entry. They
 // have the same subject, or the superseded entry has none. Entries that supersede
@@ -106,9 +79,8 @@ func (s *search) findSuccessor(of entryKey) (next entryKey, ok bool) {
 	return next, ok
 }
 
-// Successors returns the last of the readable entries that supersede an entry of a
-// file, directly or over others, for each such entry, by its id. The errors are those
-// of [Index.Search].
+// Successors returns the readable entries that supersede an entry of a file, for each such
+// entry, by its id. The errors are those of [Index.Search].
 func (x *Index) Successors(ctx context.Context, view memory.View, path string) (refs map[string]Ref, err error) {
 	err = x.browse(ctx, view, func(s *search) {
 		refs = map[string]Ref{}
@@ -118,15 +90,12 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 		}
 		for entry := range v.entries {
 			of := entryKey{v.number, int32(entry)}
-			last, ok := s.findSuccessor(of)
+			next, ok := s.findSuccessor(of)
 			if !ok {
 				continue
 			}
-			for next, more := last, true; more; next, more = s.nextSuccessor(last) {
-				last = next
-			}
 			_, e := s.resolveEntry(of)
-			if ref := s.refTo(last); e != nil && ref != nil {
+			if ref := s.refTo(next); e != nil && ref != nil {
 				refs[e.ID] = *ref
 			}
 		}
@@ -136,43 +105,25 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 
 func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	v := s.table.fileAt(of.file)
-	path, subject := hashOf(v.Path), s.view.SubjectOf(v.partition)
-	id, known := s.idOf(of, v, path)
-	if !known {
-		return next, false
-	}
-	for _, o := range s.table.successors.get(id) {
-		ov := s.table.fileAt(o.file)
-		if o.path != 0 && o.path != path || o.entryKey == of || !s.view.Readable(ov.partition) ||
-			subject != "" && subject != s.view.SubjectOf(ov.partition) || apart(v.partition, ov.partition) {
-			continue
-		}
-		if !ok || cmp.Or(cmp.Compare(s.entryAt(next).time, s.entryAt(o.entryKey).time),
-			s.inOrder(o.entryKey, next)) < 0 {
-			next, ok = o.entryKey, true
+	subject := s.view.SubjectOf(v.partition)
+	for _, id := range v.ids(int(of.entry)) {
+		for _, o := range s.table.successors.get(id) {
+			p := s.table.fileAt(o.file).partition
+			if o == of || !s.view.Readable(p) || subject != "" && subject != s.view.SubjectOf(p) || apart(v.partition, p) {
+				continue
+			}
+			if !ok || cmp.Or(cmp.Compare(s.entryAt(next).time, s.entryAt(o).time), s.inOrder(o, next)) < 0 {
+				next, ok = o, true
+			}
 		}
 	}
 	return next, ok
 }
 
-// idOf returns the hash of the id of an entry, if others may supersede it. To derive an id, it
-// reads the file, but only if a readable entry supersedes one of the file by its path: a hidden
-// one must not cause the delay.
-func (s *search) idOf(of entryKey, v *file, path uint64) (id uint64, ok bool) {
-	i := slices.IndexFunc(v.links.given, func(l link) bool { return int32(l.entry) == of.entry })
-	switch {
-	case i >= 0:
-		return v.links.given[i].id, true
-	case !slices.ContainsFunc(s.table.successors.get(ofFile(path)), func(o successor) bool {
-		return s.view.Readable(s.table.fileAt(o.file).partition)
-	}):
-		return 0, false
-	}
-	_, e := s.resolveEntry(of)
-	if e == nil {
-		return 0, false
-	}
-	return hashOf(e.ID), true
+// ids returns the ids by which an entry may be superseded, as in link.
+func (f *file) ids(entry int) [2]uint64 {
+	id := f.entries[entry].id
+	return [...]uint64{idIn("", id), idIn(f.Path, id)}
 }
 
 // apart reports whether one of two partitions is that of a root to which the other does

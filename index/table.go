@@ -23,7 +23,7 @@ type table struct {
 	freeNumbers []uint32
 	freeBlocks  []uint32
 	partitions  map[memory.Partition]*partitionStats
-	successors  shards[uint64, []successor] // by the hash of the id that they supersede
+	successors  shards[uint64, []entryKey]  // by the id that they supersede, see [idIn]
 	texts       shards[TextRef, []entryKey] // entries by their embedded text
 	minutes     shards[savedIn, int]        // number of files
 	entries     int
@@ -93,7 +93,7 @@ type partitionStats struct {
 func newTable() *table {
 	return &table{
 		files: newShards[string, *file](), partitions: make(map[memory.Partition]*partitionStats),
-		successors: newShards[uint64, []successor](), texts: newShards[TextRef, []entryKey](),
+		successors: newShards[uint64, []entryKey](), texts: newShards[TextRef, []entryKey](),
 		minutes: newShards[savedIn, int](),
 	}
 }
