@@ -3,7 +3,6 @@ package index
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -36,13 +35,11 @@ const (
 	coverMany    = 4
 	coverRoutine = 0.25 // weight of a word of [routineWords]
 	coverRare    = 4    // number of entries with a rare word
-	coverNext    = 0.7  // share of the threshold for the entries beside the best one
 	coverClose   = 200  // of as many readable entries one is close to a query
 )
 
 // Covered returns the hits of a query that concern it, in their order: none if
-// no hit covers the share min of the query, else those that cover nearly as
-// much, and those whose text contains a word of the query as it is written there. If one
+// no hit covers the share min of the query, else those that do, and those whose text contains a word of the query as it is written there. If one
 // entry concerns a query, others with some of its words are likely
 // to as well, and so are those that are close to it in meaning. Closeness alone is
 // not enough: some entry is always the closest. Neither is a stem alone ("shops" in a
@@ -52,7 +49,7 @@ func Covered(hits []Hit, min float64) []Hit {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
-		return h.Cover < coverNext*min && !h.Close && !h.Shares
+		return h.Cover < min && !h.Close && !h.Shares
 	})
 }
 
@@ -93,23 +90,22 @@ func (s *search) computeCover(k entryKey, has map[string]bool) float64 {
 	if s.cover.weights == nil {
 		s.weighTerms()
 	}
-	sum, own := 0.0, s.ownFactor(k)
+	sum := 0.0
 	for i, weight := range s.cover.weights {
 		t := &s.words.terms[i]
 		covered := has[t.term]
-		switch {
-		case t.period != nil:
+		if t.period != nil {
 			covered = t.period.contains(s.entryAt(k).time) && !s.copied(k.file)
 		}
 		if covered {
 			sum += weight
 		}
 	}
-	sum *= own
 	few := coverFew
 	if !s.analyzer.isTopic(s.withoutDates()) {
 		few = coverOther
 	}
+	sum *= s.ownFactor(k)
 	return min(1, sum/min(max(s.cover.sum, few), coverMany))
 }
 
@@ -132,9 +128,6 @@ func (s *search) weighTerms() {
 		switch {
 		case t.period != nil:
 			w = 1
-			if t.period.last >= s.query.AsOf.UnixNano() { // messages often mention the present day
-				w = 0
-			}
 		case t.person, classOf(r[0]) >= classCJK && (len(r) == 1 || // a single character occurs in half of all words
 			hasHiragana(t.term) ||
 			s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]])):
@@ -154,22 +147,20 @@ var questionRE = lazyregexp.New(`(?i)[?？]|^[^\pL]*(?:who|whose|what|when|where
 	`^\W*(?:am|are|was|were|do|did|have|had) (?:i|we)\b|[吗呢什哪谁几怎]|多少|为何`)
 
 // isTopic reports whether a message is a question, or only words of a topic. These contain
-// a name with a capital (status of Heron), no routine words, or neither begin with one nor
-// contain stop words (shoe size).
+// no routine words, or neither begin with one nor contain stop words (shoe size).
 func (a *analyzer) isTopic(text string) bool {
 	if questionRE().MatchString(text) {
 		return true
 	}
-	words, routine, named, phrase := 0, false, false, true
+	words, routine, phrase := 0, false, true
 	a.eachToken(text, func(t token) {
 		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) >= classCJK && size == len(t.term) {
 			return
 		}
 		isRoutine := isRoutine(t.term)
 		routine = routine || isRoutine
-		named = named || words > 0 && !isRoutine && unicode.IsUpper(firstRune(text[t.start:]))
-		phrase = phrase && !isStopWord(text, t) && (words > 0 || !isRoutine)
+		phrase = phrase && !isCommonWord(text, t) && (words > 0 || !isRoutine)
 		words++
 	})
-	return !routine || phrase || named
+	return !routine || phrase
 }

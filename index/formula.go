@@ -13,20 +13,21 @@ var tuning = struct {
 	reply         float64 // tokens of an entry that follows a question, from which its share falls
 	file          float64 // share of the score of the file
 	beginning     float64 // weight of the beginning of a word
+	function      float64 // weight of a function word of another language
 	typo          float64 // weight of a term that replaces a misspelled word
 	period        float64 // factor for entries of a period that the query names
 	dayFade       float64 // days from a day until the factor is 1
 	named         float64 // weight of a period that the query names, like that of a word
 	dateWord      float64 // factor of the weight of a word in the name of a period
 	person        float64 // idf of a pronoun of the first person
-	mine          float64 // factor for decisions, preferences and long-term memory if the query is in the first person
+	mine          float64 // factor for long-term memory if the query is a question in the first person
 	timed         float64 // factor for entries with words of time if the query asks for a time
 	irregular     float64 // weight of an irregular form of a word
 }{
 	k1: 0.9, b: 0.3, maxAverage: 50,
 	fileK1: 1.2, fileB: 0.8,
 	near: 0.1, answer: 0.5, reply: 64, file: 1,
-	beginning: 0.5, typo: 0.7,
+	beginning: 0.5, function: 0.1, typo: 0.7,
 	period: 2, dayFade: 10,
 	named: 0.5, dateWord: 0.3, person: 1.6, mine: 1.5, timed: 1.3, irregular: 0.3,
 }

@@ -13,13 +13,6 @@ import (
 // A wordRange is the range of the bytes of a word.
 type wordRange struct{ start, end int }
 
-// maxJoined bounds the hyphens and slashes in a name. Longer ones, such as most URLs, are
-// found by their words.
-const maxJoined = 2
-
-// maxName bounds the bytes of a name before and after a joint.
-const maxName = 64
-
 // emitJoined emits the identifiers that end with the word between two bytes: the word and
 // its symbols (C++, C#), and, as one word, the word and the one that a hyphen, a slash or
 // a dot joins to it (email for e-mail, nodejs for Node.js). Between digits, a dot remains.
@@ -27,7 +20,7 @@ func (a *analyzer) emitJoined(start, end int) {
 	first := a.joined
 	a.joined = wordRange{}
 	switch rest := a.text[end:]; {
-	case isJoint(rest) && (rest[0] == '.' || a.countJoints(end) <= maxJoined):
+	case isJoint(rest):
 		a.joined = wordRange{start, end}
 	case strings.HasPrefix(rest, "++") && !continues(rest[2:]):
 		a.emitSymbols(start, end+2)
@@ -54,25 +47,14 @@ func (a *analyzer) emitJoined(start, end int) {
 
 // isJoint reports whether a text begins with a character that joins words, and another word.
 func isJoint(s string) bool {
+	s = strings.TrimPrefix(s, ":") // of a double colon
 	r, n := utf8.DecodeRuneInString(s)
 	switch r {
-	case '-', '/', '.', '\u2010', '\u2011', '\u200c': // with the half-space of Persian
+	case ':', '-', '/', '.', '\u2010', '\u2011', '\u200c': // with the half-space of Persian
 		c := classOf(firstRune(s[n:]))
 		return c == classLetter || c == classDigit
 	}
 	return false
-}
-
-// countJoints returns the number of hyphens and slashes in the name around a byte of the
-// text.
-func (a *analyzer) countJoints(at int) (n int) {
-	isOutside := func(r rune) bool { return classOf(r) == classNone && !strings.ContainsRune("-/.", r) }
-	before, after := a.text[max(0, at-maxName):at], a.text[at:min(len(a.text), at+maxName)]
-	before = before[strings.LastIndexFunc(before, isOutside)+1:]
-	if end := strings.IndexFunc(after, isOutside); end >= 0 {
-		after = after[:end]
-	}
-	return strings.Count(before, "-") + strings.Count(before, "/") + strings.Count(after, "-") + strings.Count(after, "/")
 }
 
 // appendRunes appends the characters of a word of a text, normalized.

@@ -122,7 +122,7 @@ func (s *search) scoreOf(k entryKey) float64 {
 	}
 	own, near, file := s.partsOf(k)
 	score := own + near + file
-	if s.own != nil || s.dates.asksTime || len(s.dates.periods) > 0 {
+	if s.own || s.dates.asksTime || len(s.dates.periods) > 0 {
 		score *= s.dateFactor(k) * s.ownFactor(k)
 	}
 	return score

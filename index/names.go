@@ -53,7 +53,7 @@ func (a *analyzer) nameWords(text string) []string {
 	a.wholeWords(text, func(t token) {
 		if !slices.Contains(all, t.term) {
 			all = append(all, t.term)
-			if !isStopWord(text, t) {
+			if !isCommonWord(text, t) {
 				some = append(some, t.term)
 			}
 		}

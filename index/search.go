@@ -29,7 +29,7 @@ type search struct {
 	words    words // of the query, with corrections
 	readable readable
 	dates    queryDates
-	own      entrySet // decisions and preferences, for a question in the first person
+	own      bool // a question in the first person
 
 	filter preparedFilter
 	*scores

@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,71 +16,48 @@ const (
 )
 
 // typoOf returns an unquoted token as a word that may be misspelled, in lower
-// case, or "".
+// case, or "". A part of a name with a hyphen is none.
 func typoOf(text string, t token) string {
 	word := text[t.start:t.end]
-	if t.subword || utf8.RuneCountInString(word) < minTypo ||
+	if t.subword || isJoint(text[t.end:]) || strings.HasSuffix(text[:t.start], "-") || utf8.RuneCountInString(word) < minTypo ||
 		strings.ContainsFunc(word, func(r rune) bool { return classOf(r) != classLetter }) {
 		return ""
 	}
 	return strings.ToLower(word)
 }
 
-// correctTerm adds the terms that replace the i-th term, which no readable file
-// contains. The more frequent one of several similar words is the more likely one, so
-// its occurrences count more, although it is less rare.
+// correctTerm adds the terms that replace the i-th term, which no readable file contains.
 func (s *search) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
 	if t.typo == "" || len(s.words.list) > maxListed || q.KeepTypos || q.Mode == Overlap || q.Cover {
 		return
 	}
-	similar := s.similarTerms(t)
-	most := 0 // blocks of the most frequent term
-	for _, a := range similar {
-		most = max(most, a.blocks)
+	for _, term := range s.similarTerms(t) {
+		s.insertTerm(&i, qterm{term: term, weight: t.weight * tuning.typo, corrects: t.typo})
 	}
-	files := max(s.readable.files, most) // a file can have several blocks
-	for _, a := range similar {
-		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks) *
-			math.Sqrt(float64(a.blocks)/float64(most))
-		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
-	}
-}
-
-// A similarTerm is a term that a misspelled word may stand for.
-type similarTerm struct {
-	term   string
-	blocks int // that contain the term
 }
 
 // similarTerms returns the readable terms that a misspelled word most likely stands for:
-// the most frequent of those that are one edit away, and of those that begin with the
-// word, as if it is still being typed. The word is compared as written, because an edit
-// can leave another stem.
-func (s *search) similarTerms(t qterm) (list []similarTerm) {
-	found := make(map[string]bool)
+// the most frequent of those that are one edit away. The word is compared as written, because
+// an edit can leave another stem.
+func (s *search) similarTerms(t qterm) (list []string) {
+	blocks := make(map[string]int)
 	for _, word := range editsOf(t.typo) {
 		s.analyzer.eachToken(word, func(t token) {
-			if !t.subword {
-				found[t.term] = true
+			if !t.subword && utf8.RuneCountInString(t.term) >= minTypo-1 {
+				blocks[t.term] = 0
 			}
 		})
 	}
-	for _, term := range s.completionsOf(t.typo) {
-		found[term] = true
-	}
-	for term := range found {
-		a := similarTerm{term: term}
-		if utf8.RuneCountInString(term) >= minTypo-1 {
-			s.eachBlock(termKey(kindWord, term), func(uint32, ref, slots) { a.blocks++ })
-		}
-		if a.blocks > 0 {
-			list = append(list, a)
+	for term := range blocks {
+		s.eachBlock(termKey(kindWord, term), func(uint32, ref, slots) { blocks[term]++ })
+		if blocks[term] > 0 {
+			list = append(list, term)
 		}
 	}
-	slices.SortFunc(list, func(a, b similarTerm) int {
-		return cmp.Or(cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
+	slices.SortFunc(list, func(a, b string) int {
+		return cmp.Or(cmp.Compare(blocks[b], blocks[a]), cmp.Compare(a, b))
 	})
 	return list[:min(len(list), maxCorrections)]
 }

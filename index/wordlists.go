@@ -8,27 +8,39 @@ import (
 	"unicode/utf8"
 )
 
-// stopWords contains words that contribute little to a query, in lower case and
-// as they are written: "she'll" is a stop word and "shell" is not, although
-// they are one term. It maps those of English and Chinese to -1, and others to 1.
-var stopWords = sync.OnceValue(func() map[string]int {
-	m := make(map[string]int)
-	for word := range strings.FieldsSeq(functionText) {
-		m[word] = 1
-	}
+// stopWords contains words of English and Chinese that contribute little to a query, in lower
+// case and as they are written: "she'll" is a stop word and "shell" is not, although they are
+// one term.
+var stopWords = sync.OnceValue(func() map[string]bool {
+	m := make(map[string]bool)
 	newAnalyzer().eachToken(stopText, func(t token) {
-		m[stopText[t.start:t.end]] = -1
+		m[stopText[t.start:t.end]] = true
 	})
 	return m
 })
 
-// stopWordOf returns the value in [stopWords] of a token of a text, or 0.
-func stopWordOf(text string, t token) int {
-	return stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
-}
+// functionWords contains those of other languages. They may be names in a query, such as Los
+// Angeles, so they count, but little.
+var functionWords = sync.OnceValue(func() map[string]bool {
+	m := make(map[string]bool)
+	for word := range strings.FieldsSeq(functionText) {
+		m[word] = true
+	}
+	return m
+})
 
 // isStopWord reports whether a token of a text is a stop word, such as an elided one.
-func isStopWord(text string, t token) bool { return isElision(text, t) || stopWordOf(text, t) != 0 }
+func isStopWord(text string, t token) bool { return isElision(text, t) || stopWords()[wordOf(text, t)] }
+
+// isFunctionWord reports whether a token of a text is a function word.
+func isFunctionWord(text string, t token) bool { return functionWords()[wordOf(text, t)] }
+
+// isCommonWord reports whether a token of a text is either.
+func isCommonWord(text string, t token) bool { return isStopWord(text, t) || isFunctionWord(text, t) }
+
+func wordOf(text string, t token) string {
+	return strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))
+}
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before
 being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
@@ -40,6 +52,7 @@ this those through to too under until up very was wasn't we we'd we'll we're we'
 where where's which while who who's whom why will with won't would wouldn't you you'd you'll you're you've your yours
 yourself yourselves
 arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive shouldnt thats theyre wasnt werent wont wouldnt youre
+e o w y z è é а в и к о с у я
 的 了 是 在 我 你 他 她 它 们 有 和 就 不 也 都 这 那 吗 呢 吧 啊 么 什 与 及 或 被 把 从 为 于 之 以 而`
 
 // functionText contains words with a grammatical function in German, French, Spanish,
@@ -52,13 +65,13 @@ werden wurde hatte haben habe ich du er sie wir ihr mir mich uns euch mein meine
 über unter vor ob wenn dass daß weil wie noch schon auch nur sehr bitte
 le les une et ou mais est sont était je tu il elle nous vous ils elles mon ma mes ton ta ses leur ce cette ces dans avec
 sans sous chez par que qui quoi où ne pas du aux très aussi
-el los las unos unas y o pero es está están fue yo tú él ella nosotros mi mis tu su sus este esta estos con por qué que
+el los las unos unas pero es está están fue yo tú él ella nosotros mi mis tu su sus este esta estos con por qué que
 quien quién del muy también más lo
-gli uno ed ma è sono era io lui lei noi voi mio mia di da nel nella della delle degli dei che chi anche più questo questa
-os uma umas uns e mas é são foi eu ele ela nós meu minha em na nas nos da das dos pelo pela quem também não isso
-и в во не на я он она оно мы вы они с со что как это то а но да у из к ко за от по до о об для или если же ли бы был была
+gli uno ed ma sono era io lui lei noi voi mio mia di da nel nella della delle degli dei che chi anche più questo questa
+os uma umas uns mas são foi eu ele ela nós meu minha em na nas nos da das dos pelo pela quem também não isso
+во не на он она оно мы вы они со что как это то но да из ко за от по до об для или если же ли бы был была
 было были мой моя моё мои наш кто где когда
-w z ze nie się jest są był była było ja ty ona ono my wy oni mój moja co jak ale lub oraz dla przez od przy
+ze nie się jest są był była było ja ty ona ono my wy oni mój moja co jak ale lub oraz dla przez od przy
 het een en of maar niet geen zijn waren wij jij zij hij mijn onze voor naar bij uit ook nog wel`
 
 // addForms adds the other forms of irregular verbs and nouns after the terms of a
@@ -221,7 +234,7 @@ const routineRunes = "的了是在我你您他她它们吗呢吧啊呀么什哪�
 
 // isRoutine reports whether a term hardly indicates the topic of a message.
 func isRoutine(term string) bool {
-	if routineWords()[term] || stopWords()[term] != 0 {
+	if routineWords()[term] || stopWords()[term] {
 		return true
 	}
 	first, size := utf8.DecodeRuneInString(term)

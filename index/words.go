@@ -43,6 +43,7 @@ type qterm struct {
 	whole    bool   // not only part of a word: an entry with all words contains it
 	instead  bool   // an entry can contain it instead of the whole term before it
 	stop     bool   // a stop word
+	function bool   // one of functionWords
 	person   bool   // a pronoun, which counts only in entries with other terms
 
 	period *namedPeriod // no word, but the entries of a period
@@ -81,8 +82,12 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	for _, phrase := range w.phrases {
 		a.eachToken(phrase, func(t token) { quoted[t.term] = true })
 	}
+	type key struct {
+		term string
+		stop bool
+	}
+	known := make(map[key]int) // indexes of the terms
 	var tokens []token
-	language := 0 // below 0, function words of other languages are names, such as Los Angeles
 	a.eachToken(text, func(t token) {
 		switch {
 		case t.subword && !t.joined && isNumber(t.term):
@@ -93,21 +98,15 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			})
 		}
 		tokens = append(tokens, t)
-		language += stopWordOf(text, t)
 	})
-	type key struct {
-		term string
-		stop bool
-	}
-	known := make(map[key]int) // indexes of the terms
 	for _, t := range tokens {
 		q := qterm{term: t.term, prefix: prefixOfWord(text, t)}
-		q.stop = q.prefix == "" && isStopWord(text, t) &&
-			(language >= 0 || stopWordOf(text, t) <= 0 || len(t.term) == 1)
-		if !quoted[t.term] {
+		q.stop = q.prefix == "" && isStopWord(text, t)
+		q.function = isFunctionWord(text, t)
+		if !quoted[t.term] && !q.function {
 			q.typo = typoOf(text, t)
 		}
-		w.addToken(text, t, q.stop)
+		w.addToken(text, t, isCommonWord(text, t))
 		i, ok := known[key{t.term, q.stop}]
 		if !ok {
 			i = len(w.terms)
@@ -131,8 +130,11 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	}
 	for i := range w.terms {
 		w.terms[i].weight = math.Sqrt(w.terms[i].weight)
-		if strings.HasSuffix(w.terms[i].term, beginningMark) {
+		switch {
+		case strings.HasSuffix(w.terms[i].term, beginningMark):
 			w.terms[i].weight *= tuning.beginning
+		case w.terms[i].function:
+			w.terms[i].weight *= tuning.function
 		}
 	}
 	w.finishList()
