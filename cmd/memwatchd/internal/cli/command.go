@@ -351,7 +351,6 @@ type invocation struct {
 	g      *Globals
 	client *client.Client
 	out    *Printer
-	owner  string // of the memory, by the configuration
 
 	selected bool // the command line contains the id of the change to undo
 }
@@ -392,7 +391,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 			return nil, err
 		}
 	}
-	return &invocation{cmd: cmd, op: op, req: req, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
+	return &invocation{cmd: cmd, op: op, req: req, g: g, client: client, out: out}, nil
 }
 
 // printResponse prints an answer. The outcome is an error if the answer reports a failure or
@@ -430,15 +429,11 @@ func (a *invocation) printResponse(raw json.RawMessage) (outcome, err error) {
 	return outcome, a.out.flush()
 }
 
-// runPlain sends the request with a text that the command line lacks, or shows the stored
-// summary without one.
+// runPlain sends the request, with a text that the command line lacks.
 func (a *invocation) runPlain(form *api.Command) error {
 	edited, err := readMissingText(a.cmd, a.op, form, a.req)
-	switch {
-	case err != nil:
+	if err != nil {
 		return UsageError{Err: err}
-	case a.showsSummary():
-		return a.showSummary()
 	}
 	err = a.run()
 	switch {
