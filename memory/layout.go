@@ -413,9 +413,8 @@ type Layout struct {
 	Host string
 	// Roots lists the folders beside the memory directory.
 	Roots []*Root
-	// Users reports whether a directory of the root belongs to a user: it
-	// contains both MEMORY.md and memory/, or is listed in the configuration.
-	// Nil means that there are none.
+	// Users reports whether a directory of the root belongs to a user. Nil means that
+	// there are none.
 	Users func(dir string) bool
 	// Daily and Sessions are the default visibilities of daily notes and of
 	// sessions, also in the archive.

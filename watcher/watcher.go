@@ -188,19 +188,6 @@ func (w *Watcher) VerifyNow() {
 	w.scans.requestScan(true)
 }
 
-// RecheckPaths delivers paths to the sink as if a scan had found a difference.
-// A Sync that begins after RecheckPaths has returned waits for them.
-// RecheckPaths blocks before Run is called; if the context ends first, the
-// paths are not delivered.
-func (w *Watcher) RecheckPaths(ctx context.Context, paths []string) {
-	w.init()
-	marks := make([]hint, 0, len(paths))
-	for _, path := range paths {
-		marks = append(marks, hint{path: path, reason: Scan})
-	}
-	w.sendHints(ctx, marks)
-}
-
 func (w *Watcher) sendHints(ctx context.Context, marks []hint) {
 	if len(marks) == 0 {
 		return

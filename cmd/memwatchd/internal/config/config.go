@@ -42,7 +42,7 @@ type Config struct {
 		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory,users" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root). users is like auto, but long-term memory is MEMORY.md, and every subject has a directory of its own in the root"`
 		Daily         string   `yaml:"daily" default:"memory" doc:"Directory of the owner's daily notes, relative to the root, such as Journal; . is the root. Daily notes in memory/ are read too"`
 		Host          string   `yaml:"host" doc:"Name of this machine, different on each machine, if several machines write to this memory through a sync tool or git. Notes and captures then go to a file of this machine, such as memory/2026-02-05.laptop.md, and every machine reads the files of a day as one day"`
-		Users         []string `yaml:"users" doc:"Directories of the root that belong to a user even if they lack MEMORY.md or memory/"`
+		Users         []string `yaml:"users" doc:"Directories of the root that belong to users, such as alice for alice/MEMORY.md and alice/memory/"`
 		Roots         []Root   `yaml:"roots" doc:"Folders that are searched beside the memory directory and never changed, such as an Obsidian vault. Each entry has the keys"`
 		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {

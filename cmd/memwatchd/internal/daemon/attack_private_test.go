@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -47,7 +46,7 @@ func allCallers() []caller {
 		{"", "", nil}, {"subject", "", nil}, {"subject", rootOwner, []string{rootOwner}},
 		{"subject", "acct:42", linked}, {"external_key", "telegram:1", linked}, {"external_key", "slack:T1:U7", linked},
 		{"subject", "ext:telegram:1", []string{"ext:telegram:1"}}, {"external_key", "slack:U9", []string{"ext:slack:U9"}},
-		{"subject", "acct_42", []string{"acct_42"}}, {"subject", "bob", []string{"bob"}}, {"subject", "alice", []string{"alice"}},
+		{"subject", "acct_42", []string{"acct_42"}}, {"subject", "bob", []string{"bob"}}, {"subject", "alice", []string{"alice", "bob"}},
 		{"subject", "x:y", []string{"x:y"}}, {"subject", "x_y", []string{"x_y"}}, {"subject", "c:d", []string{"c:d"}}, {"external_key", "", nil},
 	} {
 		for _, context := range []string{"private", "public", "unknown", ""} {
@@ -70,7 +69,7 @@ func allCallers() []caller {
 
 // randomMemoryConfig sets the configuration under which every random memory is served.
 func randomMemoryConfig(c *config.Config, base string) {
-	c.Memory.Users = []string{"alice"}
+	c.Memory.Users = []string{"alice", "bob"}
 	publicDays(c, base)
 	for _, a := range allCallers() {
 		if a.fixed == "" {
@@ -262,7 +261,7 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
 	everything := w.visibleFiles(nil)
 	root := filepath.Join(t.TempDir(), "m")
-	w.writeFiles(t, root, everything, when)
+	writeTree(t, root, everything, when)
 	endpoint := llmtest.NewServer(t)
 	start := func(t *testing.T, root string) *target {
 		g := startTarget(t, root, func(c *config.Config, base string) {
@@ -301,24 +300,13 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 			t.Parallel()
 			some := w.visibleFiles(&group[0].reader)
 			root := filepath.Join(t.TempDir(), "m")
-			w.writeFiles(t, root, some, when)
+			writeTree(t, root, some, when)
 			part := start(t, root)
 			for _, a := range group[:min(len(group), each)] {
 				w.compareAnswers(t, whole, part, a, probes, everything, some)
 				answers.Add(int64(len(probes)))
 			}
 		})
-	}
-}
-
-// writeFiles writes files, and the directories that make a directory a user's.
-func (w *randomMemory) writeFiles(t *testing.T, root string, files map[string]string, when time.Time) {
-	t.Helper()
-	writeTree(t, root, files, when)
-	for _, f := range w.files {
-		if _, ok := files[f.path]; ok && f.marker {
-			testkit.Must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(f.path), "memory"), 0o755))
-		}
 	}
 }
 
@@ -387,7 +375,7 @@ func TestNonInterferenceOfRoots(t *testing.T) {
 		when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
 		everything := w.visibleFiles(nil)
 		main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
-		w.writeFiles(t, main, everything, when)
+		writeTree(t, main, everything, when)
 		// The same words, ids, tags, tasks and claims of directories, all of it private.
 		private := maps.Clone(everything)
 		for path, text := range private {
@@ -399,7 +387,7 @@ func TestNonInterferenceOfRoots(t *testing.T) {
 			withFolders(config.Root{Name: "vault", Path: dir, Owner: "carol"}, config.Root{Name: "gone", Path: dir + "-gone", Owner: "carol"})(c, base)
 		})
 		other := filepath.Join(t.TempDir(), "m")
-		w.writeFiles(t, other, everything, when)
+		writeTree(t, other, everything, when)
 		part := startTarget(t, other, randomMemoryConfig)
 		ids := w.listIDs(part, part.dial("s"))
 		probes := w.newProbes(ids)

@@ -35,7 +35,6 @@ type testFile struct {
 	broken       bool     // all of it is private, despite its attributes
 	mixed        bool     // it can contain marks for other readers than its own
 	closed       bool     // all of it is private
-	marker       bool     // its existence makes its directory a user's
 	chunks       []chunk
 	crlf         bool
 	unterminated bool // the last line has no ending
@@ -162,8 +161,8 @@ func (w *randomMemory) chooseFiles() {
 			w.addFile(&f)
 		}
 	}
-	if w.chance(60) { // a user's directory that no configuration lists
-		w.addFile(&testFile{path: "bob/MEMORY.md", owners: []string{"bob"}, marker: true})
+	if w.chance(60) {
+		w.addFile(&testFile{path: "bob/MEMORY.md", owners: []string{"bob"}})
 		w.addFile(&testFile{path: "bob/memory/" + w.day(1) + ".md", owners: []string{"bob"}, public: true})
 	}
 	for _, f := range w.files {
@@ -456,21 +455,13 @@ func (w *randomMemory) visibleFiles(a *reader) map[string]string {
 			out[f.path] = text
 		}
 	}
-	// A file that only makes a directory a user's is left out if nothing else
-	// is in the directory.
-	for _, f := range w.files {
-		dir, _, _ := strings.Cut(f.path, "/")
-		if f.marker && out[f.path] == "" && !slices.ContainsFunc(sortedPaths(out), func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") }) {
-			delete(out, f.path)
-		}
-	}
 	return out
 }
 
 // renderVisible returns a file, or false if the reader may not see it.
 func (f *testFile) renderVisible(public, private bool) (string, bool) {
 	if !public || f.closed && !private {
-		return "", f.marker
+		return "", false
 	}
 	var b strings.Builder
 	if f.front != nil {

@@ -69,7 +69,6 @@ func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 		if d.subjects.isIncomplete() {
 			d.restoreClaims() // the root may not have been there before
 		}
-		d.memory.watcher.RecheckPaths(ctx, d.listMisplaced())
 		err := d.syncAll(ctx, rootsWait)
 		blind := d.mayMissFiles()
 		if err == nil && !blind {
@@ -99,31 +98,5 @@ func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 		for _, r := range d.roots {
 			r.watcher.Rescan()
 		}
-	}
-}
-
-// listMisplaced lists the files whose indexed kind or owner no longer matches their
-// path, because their directory became a user's directory or stopped being one.
-func (d *daemon) listMisplaced() []string {
-	if _, err := d.memory.Root(); err != nil {
-		return nil // no directory can be examined
-	}
-	var paths []string
-	for _, info := range d.index.Files(nil) {
-		if place := d.pipeline.layout.Place(info.Path); info.Kind != place.Kind || info.Owner != place.Owner {
-			paths = append(paths, info.Path)
-		}
-	}
-	return paths
-}
-
-// recheckUserDirs checks every Reconcile interval whether directories became users'
-// directories: a new empty directory changes no file.
-func (d *daemon) recheckUserDirs(ctx context.Context) error {
-	for {
-		if err := sleep(ctx, d.config.Tuning.Reconcile); err != nil {
-			return err
-		}
-		d.memory.watcher.RecheckPaths(ctx, d.subjects.changedMains())
 	}
 }

@@ -123,8 +123,7 @@ func (d *daemon) openComponents() error {
 	d.memory.Ignore = slices.Concat(d.obsidian.Ignore, c.Watch.Ignore)
 	layout.Days = d.obsidian.Days
 	d.subjects = &subjectMap{vault: d.memory.Vault, configured: c.Memory.Users, every: c.Memory.Layout == "users",
-		union: c.Identity.Read == "union",
-		users: map[string]bool{}, memoryMDs: map[string]bool{}}
+		union: c.Identity.Read == "union"}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
 	d.subjects.directories.Roots = layout.Roots
 	d.subjects.identities() // reads the links before the first request
@@ -289,7 +288,6 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		start(r.watcher.Run)
 	}
 	start(func(ctx context.Context) error { return d.runConfirmation(ctx, epoch) })
-	start(d.recheckUserDirs)
 	start(func(ctx context.Context) error { return server.Run(ctx, listeners...) })
 	start(func(ctx context.Context) error { return d.supervisor.runNotifications(ctx, listeners, d.logger) })
 	start(func(ctx context.Context) error {
@@ -362,10 +360,7 @@ func (d *daemon) awaitKnown(ctx context.Context) error {
 // that none is attributed to the wrong subject before all files have been read.
 // It ignores the claim of a file that has changed since.
 func (d *daemon) restoreClaims() {
-	known := func(f *index.FileInfo) bool {
-		_, ok := memoryMDDir(f.Path)
-		return (ok || f.Claim != "") && !d.pipeline.layout.InRoot(f.Path)
-	}
+	known := func(f *index.FileInfo) bool { return f.Claim != "" && !d.pipeline.layout.InRoot(f.Path) }
 	for _, info := range d.index.Files(known) {
 		stamp, err := d.memory.Stat(info.Path)
 		d.subjects.restoreFile(d.pipeline.layout.Place(info.Path), info.Claim, err == nil && stamp == info.Stamp)

@@ -1,10 +1,7 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -26,12 +24,8 @@ type subjectMap struct {
 	every      bool     // every directory of the root is a user's
 	union      bool     // linked keys are read too
 
-	checkMu sync.Mutex // held from examining a directory until the result is in users
-
 	mu          sync.RWMutex
 	directories memory.Directories
-	users       map[string]bool // results of the last check of each directory
-	memoryMDs   map[string]bool // directories with a MEMORY.md that was read and does not count as missing
 	links       linkState
 }
 
@@ -43,93 +37,19 @@ type linkState struct {
 var _ ops.Scopes = (*subjectMap)(nil)
 
 // IsUserDir reports whether a directory of the root is a user's.
-func (p *subjectMap) IsUserDir(dir string) bool {
-	isUser, known := p.lookUpDir(dir)
-	if !known && !p.every {
-		p.recheckDirs([]string{dir})
-		isUser, _ = p.lookUpDir(dir)
-	}
-	return p.every || isUser
-}
+func (p *subjectMap) IsUserDir(dir string) bool { return p.every || slices.Contains(p.configured, dir) }
 
-func (p *subjectMap) lookUpDir(dir string) (isUser, known bool) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	isUser, known = p.users[dir]
-	return isUser, known
-}
-
-// checkDir reports whether a directory is a user's: it is listed, or has
-// MEMORY.md and memory/. A missing MEMORY.md counts as present until the
-// watcher reports it as missing, because many editors move a file away before
-// they write it.
-func (p *subjectMap) checkDir(dir string) (bool, error) {
-	if p.every || slices.Contains(p.configured, dir) {
-		return true, nil
-	}
-	_, err := p.vault.Stat(dir + "/memory")
-	if err != nil && !vault.Absent(err) {
-		return false, err
-	}
-	if _, ok := p.vault.Directory(dir + "/memory"); !ok || !errors.Is(err, vault.ErrNotRegular) {
-		return false, nil
-	}
-	_, err = p.vault.Stat(dir + "/MEMORY.md")
-	if err != nil && !vault.Absent(err) {
-		return false, err
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return err == nil || errors.Is(err, fs.ErrNotExist) && p.memoryMDs[dir], nil
-}
-
-// memoryMDDir returns the directory of the root whose MEMORY.md is path.
-func memoryMDDir(path string) (dir string, ok bool) {
-	dir, ok = strings.CutSuffix(path, "/MEMORY.md")
-	return dir, ok && !strings.Contains(dir, "/")
-}
-
-// addMemoryMDLocked records that a file exists if it is a directory's MEMORY.md.
-func (p *subjectMap) addMemoryMDLocked(path string) {
-	if dir, ok := memoryMDDir(path); ok {
-		p.memoryMDs[dir] = true
-	}
-}
-
-// recheckDirs checks directories and returns those that became a user's or stopped
-// being one. It omits directories that were never checked before, because none of their
-// files has been read. If a check fails, the last result stays.
-func (p *subjectMap) recheckDirs(dirs []string) (changed []string) {
-	p.checkMu.Lock()
-	defer p.checkMu.Unlock()
-	for _, dir := range dirs {
-		before, known := p.lookUpDir(dir)
-		isUser, err := p.checkDir(dir)
-		if err != nil {
-			isUser = before
-		}
-		p.mu.Lock()
-		p.users[dir] = isUser
-		p.mu.Unlock()
-		if known && isUser != before {
-			changed = append(changed, dir)
+// listUnknownUsers lists the directories that look like those of users, but are the
+// owner's by the configuration.
+func (d *daemon) listUnknownUsers(add func(path, code, message string)) {
+	for _, f := range d.index.Files(func(f *index.FileInfo) bool { return strings.HasSuffix(f.Path, "/MEMORY.md") }) {
+		dir := strings.TrimSuffix(f.Path, "/MEMORY.md")
+		_, logs := d.memory.Directory(dir + "/memory")
+		if logs && memory.ReservedUser(dir) == nil && !d.subjects.IsUserDir(dir) {
+			add(f.Path, "user_unlisted", "its directory has the form of a user's, but belongs to the owner; if it is a "+
+				"user's, add it to memory.users")
 		}
 	}
-	return changed
-}
-
-// changedMains returns the MEMORY.md of the directories that became a user's, or stopped
-// being one, since they were checked.
-func (p *subjectMap) changedMains() (paths []string) {
-	p.mu.RLock()
-	users := maps.Clone(p.users)
-	p.mu.RUnlock()
-	for dir, before := range users {
-		if isUser, err := p.checkDir(dir); err == nil && isUser != before {
-			paths = append(paths, dir+"/MEMORY.md")
-		}
-	}
-	return paths
 }
 
 // recordClaim records the subject that a file claims its directory for. An
@@ -138,20 +58,17 @@ func (p *subjectMap) changedMains() (paths []string) {
 func (p *subjectMap) recordClaim(doc *memory.Document, unsettled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.addMemoryMDLocked(doc.Place.Path)
 	if doc.Claim == "" && (unsettled || doc.Front.Broken) {
 		return
 	}
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
-// restoreFile records what the index contains about a file: that it existed, and its
-// claim if the file is unchanged. Until markComplete is called, directories without a
+// restoreFile records the claim of a file that the index contains, if the file is unchanged. Until markComplete is called, directories without a
 // claim belong to no subject.
 func (p *subjectMap) restoreFile(place memory.Place, claim string, unchanged bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.addMemoryMDLocked(place.Path)
 	if unchanged {
 		p.directories.Set(place, claim)
 	}
@@ -175,9 +92,6 @@ func (p *subjectMap) removeFile(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.directories.Remove(path)
-	if dir, ok := memoryMDDir(path); ok {
-		delete(p.memoryMDs, dir)
-	}
 }
 
 func (p *subjectMap) listConflicts() []memory.Conflict {
@@ -275,15 +189,4 @@ func (p *subjectMap) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 		return nil, fmt.Errorf("%s is ignored: writable by other users: run `chmod go-w` on it", memory.IdentitiesPath)
 	}
 	return memory.ParseIdentities(file.Data)
-}
-
-// topDirs returns the top-level directories of paths, each once.
-func topDirs(paths []string) (dirs []string) {
-	for _, path := range paths {
-		if dir, _, nested := strings.Cut(path, "/"); nested {
-			dirs = append(dirs, dir)
-		}
-	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
 }

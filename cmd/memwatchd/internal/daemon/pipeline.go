@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,10 +89,6 @@ type scanResult struct {
 
 // Changed examines paths of one root and makes the index match. See [watcher.Sink].
 func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
-	var named []string
-	if len(paths) > 0 && !p.layout.InRoot(paths[0]) {
-		named = topDirs(paths)
-	}
 	p.applyMu.Lock()
 	defer p.applyMu.Unlock()
 	defer func() { p.recordFailure(ctx, err) }()
@@ -101,22 +96,7 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 	if why == watcher.Event || why == watcher.Overdue {
 		p.saves.Add(int64(len(paths)))
 	}
-	moved := p.invalidateDirs(p.subjects.recheckDirs(named))
-	retry, gone, err := p.applyPaths(ctx, paths, why)
-	for err == nil && (len(moved) > 0 || gone) {
-		if gone { // it may have been a user's MEMORY.md
-			moved = append(moved, p.invalidateDirs(p.subjects.recheckDirs(named))...)
-		}
-		slices.Sort(moved)
-		moved = slices.Compact(moved) // directories may contain each other
-		var more []string
-		more, gone, err = p.applyPaths(ctx, moved, watcher.Scan)
-		retry, moved = append(retry, more...), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return retry, nil
+	return p.applyPaths(ctx, paths, why)
 }
 
 // listCommits lists the commits of a root, of which many files may have changed.
@@ -130,11 +110,9 @@ func (p *pipeline) listCommits(r *root, changed int) {
 	}
 }
 
-// applyPaths examines paths and makes the index match. It reports whether one of
-// them is gone. It examines a batch while it applies up to two before: the index reads the
+// applyPaths examines paths and makes the index match. It examines a batch while it applies up to two before: the index reads the
 // words of one and writes the other.
-func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
-	err error) {
+func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
 	group, applying := errgroup.WithContext(ctx)
 	group.SetLimit(2)
 	for paths = p.copies.withCopies(paths); len(paths) > 0 && err == nil; {
@@ -145,14 +123,16 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 			if l.retry {
 				retry = append(retry, l.update.Path)
 			}
-			gone = gone || l.deleted
 		}
 		group.Go(func() error {
 			defer p.applied.Add(int64(len(results)))
 			return p.applyResults(applying, results, why)
 		})
 	}
-	return retry, gone, cmp.Or(group.Wait(), err)
+	if err := cmp.Or(group.Wait(), err); err != nil {
+		return nil, err
+	}
+	return retry, nil
 }
 
 // applyResults makes the index match the results of a batch.
@@ -227,21 +207,6 @@ func (p *pipeline) recordFailure(ctx context.Context, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failure = err
-}
-
-// invalidateDirs lists the files of directories that became a user's or stopped
-// being one: they are interpreted differently now.
-func (p *pipeline) invalidateDirs(dirs []string) []string {
-	var paths []string
-	for _, dir := range dirs {
-		p.documents.drop(func(path string) bool { return strings.HasPrefix(path, dir+"/") })
-		for _, path := range p.files.roots[0].Catalogue.Files() {
-			if strings.HasPrefix(path, dir+"/") {
-				paths = append(paths, path)
-			}
-		}
-	}
-	return paths
 }
 
 // examineBatch examines the first paths, as many as make a batch.

@@ -143,6 +143,7 @@ func (d *daemon) listProblems() []api.FileProblem {
 		add("", "obsidian_setting", "a setting of Obsidian has no effect: "+text)
 	}
 	d.listRootProblems(add)
+	d.listUnknownUsers(add)
 	d.pipeline.overwritten.problems(add)
 	for of, paths := range d.pipeline.copies.byFile() {
 		if len(paths) >= memory.ManyCopies {
