@@ -160,14 +160,14 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
 	}
-	order := m.orderFor(r.Project)
+	order := orderFor(r.Project)
 	if r.OtherProjects == "hide" {
 		hits = slices.DeleteFunc(hits, func(h index.Hit) bool {
-			return order(h.Doc.Place.Path, h.Entry.Tags) == otherProject
+			return order(h.Entry.Tags) == otherProject
 		})
 	}
 	slices.SortStableFunc(hits, func(a, b index.Hit) int {
-		return order(a.Doc.Place.Path, a.Entry.Tags) - order(b.Doc.Place.Path, b.Entry.Tags)
+		return order(a.Entry.Tags) - order(b.Entry.Tags)
 	})
 	hits = hits[:min(len(hits), r.Limit)]
 	matches, err := m.matchesOf(ctx, c, hits)
@@ -339,11 +339,11 @@ const startTaskDays = 30
 // notes of today and yesterday, it includes the latest ones, and if there is
 // nothing of the recent days, the sessions of the latest day.
 func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
-	order, hide := m.orderFor(r.Project), r.OtherProjects == "hide"
+	order, hide := orderFor(r.Project), r.OtherProjects == "hide"
 	files := brief.StartFiles{
 		BootFiles: m.bootFiles(c), Summaries: m.summaries(c, order), Items: m.allItems(c),
 		Other: func(doc *memory.Document, e *memory.Entry) bool {
-			return order(doc.Place.Path, e.Tags) == otherProject
+			return order(e.Tags) == otherProject
 		},
 		HideOther: hide,
 		Hints:     func(lang brief.Lang) []string { return m.limitHints(c, lang) },
@@ -399,7 +399,7 @@ func (m readOps) summaries(c Call, order projectOrder) (list []*memory.Entry) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *memory.Entry) int {
-		return cmp.Or(order("", a.Tags)-order("", b.Tags), b.Time.Compare(a.Time))
+		return cmp.Or(order(a.Tags)-order(b.Tags), b.Time.Compare(a.Time))
 	})
 	return list
 }
@@ -446,7 +446,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // A projectOrder returns the rank of text in a file with some tags, for readers
 // in a project.
-type projectOrder func(path string, tags []string) int
+type projectOrder func(tags []string) int
 
 // The ranks of text.
 const (
@@ -455,15 +455,14 @@ const (
 	otherProject // belongs to other projects only
 )
 
-// orderFor returns the order for readers in a project. Text belongs to the
-// projects in its tags, and to those whose pattern of paths matches its file. If
-// project is empty, all text has the same rank.
-func (m readOps) orderFor(project string) projectOrder {
+// orderFor returns the order for readers in a project. Text belongs to the projects in its
+// tags. If project is empty, all text has the same rank.
+func orderFor(project string) projectOrder {
 	if project == "" {
-		return func(string, []string) int { return noProject }
+		return func([]string) int { return noProject }
 	}
 	own := projectTag + strings.ToLower(project)
-	return func(path string, tags []string) int {
+	return func(tags []string) int {
 		rank := noProject
 		for _, tag := range tags {
 			switch name, ok := strings.CutPrefix(tag, projectTag); {
@@ -472,15 +471,6 @@ func (m readOps) orderFor(project string) projectOrder {
 			case ok && name != "":
 				rank = otherProject
 			}
-		}
-		if m.ProjectsOf == nil {
-			return rank
-		}
-		for _, name := range m.ProjectsOf(path) {
-			if projectTag+name == own {
-				return ownProject
-			}
-			rank = otherProject
 		}
 		return rank
 	}
@@ -491,7 +481,7 @@ func (o projectOrder) rankDoc(c Call, doc *memory.Document) int {
 	rank := otherProject + 1
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.Readable(c.View) && e.Block != memory.EmptyHeading {
-			rank = min(rank, o(doc.Place.Path, e.Tags))
+			rank = min(rank, o(e.Tags))
 		}
 	}
 	if rank <= otherProject {
@@ -503,5 +493,5 @@ func (o projectOrder) rankDoc(c Call, doc *memory.Document) int {
 			tags = append(tags, memory.FoldTag(tag))
 		}
 	}
-	return o(doc.Place.Path, tags)
+	return o(tags)
 }

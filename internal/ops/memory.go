@@ -61,8 +61,6 @@ type Reading struct {
 	MaxFull     int            // limit of MEMORY.md in a context block, in characters
 	SyncTimeout time.Duration  // timeout of the wait for a fresh index before an answer
 
-	ProjectsOf func(path string) []string // projects of a file, besides those in tags; may be nil
-
 	Roots []Root // folders beside the memory directory
 
 	Now func() time.Time

@@ -99,12 +99,6 @@ func (c *opsCase) start(t testing.TB) *testMemory {
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
 		Layout: layout, Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", SyncTimeout: time.Minute, Now: root.Now,
-		ProjectsOf: func(path string) []string {
-			if strings.HasPrefix(path, "notes/blog/") {
-				return []string{"blog"}
-			}
-			return nil
-		},
 	}, Administration: Administration{
 		Indexer: g, ErasureFile: filepath.Join(t.TempDir(), "forget.json"),
 		EraseSpool: func(func(string) bool) error { return nil }, RecordHistory: func(context.Context, string) {}, Compress: &compactor.Compress{Root: root},

@@ -431,7 +431,7 @@ func (m readOps) openTasks(c Call, days int, order projectOrder, hide bool) (ope
 		}
 		rank := otherProject
 		for _, copied := range copies {
-			rank = min(rank, order(copied.place.Path, copied.entry.Tags))
+			rank = min(rank, order(copied.entry.Tags))
 		}
 		if hide && rank == otherProject {
 			continue

@@ -56,8 +56,6 @@ type Config struct {
 		Autostart bool `yaml:"autostart" default:"true" doc:"If true, a command that finds no daemon starts one in the background, provided that this file, the environment or a flag sets memory.dir"`
 	} `yaml:"daemon"`
 
-	Projects []projectConfig `yaml:"projects" doc:"Projects of the directories in which agents work. In any other repository, the name of its directory is the project. Each entry has the keys"`
-
 	Visibility struct {
 		Daily    string `yaml:"daily" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of daily notes that set none themselves: private_only or public_ok"`
 		Sessions string `yaml:"sessions" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of sessions that set none themselves: private_only or public_ok"`
@@ -233,7 +231,6 @@ func (c *Config) Finish() (err error) {
 	}
 	c.finishRoots()
 	return cmp.Or(c.checkMemory(), c.checkDirs(),
-		checkEach("projects", len(c.Projects), func(i int) error { return c.Projects[i].finish() }),
 		checkEach("compactor.limits", len(c.Compactor.Limits),
 			func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
 		finishService("llm", &c.LLM.Endpoint, c.LLM.Model, c.LLM.Private),

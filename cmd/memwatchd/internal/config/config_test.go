@@ -45,7 +45,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 // TestFormatYAMLLists checks that a printed configuration with lists of every type can
 // be read again.
 func TestFormatYAMLLists(t *testing.T) {
-	const text = "memory:\n  roots: [{name: vault, path: /v}]\nprojects: [{dir: /p, name: shop}]\n" +
+	const text = "memory:\n  roots: [{name: vault, path: /v}]\n" +
 		"compactor:\n  limits: [{path: MEMORY.md}]\nipc:\n  server_uids: [1, 2]\n  listeners: [{path: /s}]\n"
 	want := Default()
 	testkit.Must(t, want.readYAML("want", []byte(text)))
@@ -127,9 +127,6 @@ func TestConfigErrors(t *testing.T) {
 		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: use https"},
 		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
 		{"a server with a path", "capture: {ntfy: {topic: a, server: 'https://ntfy.sh/a'}}\n", "", "capture.ntfy.server: remove the path from https://ntfy.sh/a"},
-		{"no directory of a project", "projects: [{name: x}]", "", "projects: dir is missing"},
-		{"no name of a project", "projects: [{dir: /x/1}]", "", `projects: "1" has no letter`},
-		{"no pattern of a project", "projects: [{dir: /x, path: 'a[b'}]", "", `projects: "a[b" is not a path pattern`},
 		{"unknown variable", "", "MEMWATCHD_JOURNAL_KEP=1d", "unknown variable MEMWATCHD_JOURNAL_KEP: did you mean MEMWATCHD_JOURNAL_KEEP?"},
 		{"bad variable", "", "MEMWATCHD_JOURNAL_KEEP=x", "MEMWATCHD_JOURNAL_KEEP"},
 	} {
@@ -164,15 +161,14 @@ func TestRelativePaths(t *testing.T) {
 	text := `memory: {dir: mem, roots: [{name: v, path: ../v}]}
 state: {dir: state}
 ipc: {listeners: [{path: ./s}, {address: "127.0.0.1:1", subject: a, token_file: t}]}
-projects: [{name: p, dir: /p}, {name: q, dir: q}]
 `
 	c, err := load(t, text, Flags{}, "MEMWATCHD_INDEX_DIR=index")
 	testkit.Must(t, err)
 	base := filepath.Dir(c.File)
 	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.State.Dir, c.Index.Dir, c.IPC.Listeners[0].Path,
-		c.IPC.Listeners[1].TokenFile, c.Projects[0].Dir, c.Projects[1].Dir}
+		c.IPC.Listeners[1].TokenFile}
 	want := []string{base + "/mem", filepath.Dir(base) + "/v", base + "/state", elsewhere + "/index", base + "/s",
-		base + "/t", "/p", base + "/q"}
+		base + "/t"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -222,11 +218,12 @@ func TestAliases(t *testing.T) {
 // TestRemovedKeys checks that a file and a variable with removed keys load with a warning
 // about each, beside the other keys, and that no removed key exists.
 func TestRemovedKeys(t *testing.T) {
-	text := "context: {untrusted: mark}\nwatch: {settle: 1s, ignore: [x]}\nshare: {host: x, weaviate: {prefix: P}}\nipc:\n  drain: [odd]\n"
+	text := "context: {untrusted: mark}\nwatch: {settle: 1s, ignore: [x]}\nshare: {host: x, weaviate: {prefix: P}}\nprojects: [{dir: /p}]\nipc:\n  drain: [odd]\n"
 	c, err := load(t, text, Flags{}, "MEMWATCHD_IPC_MAX_REQUEST=9")
 	testkit.Must(t, err)
 	want := "context.untrusted has no effect: its default suits every memory; watch.settle has no effect: its default suits every memory; " +
 		"share.host has no effect: set memory.host; " +
+		"projects has no effect: work in a repository, whose directory names the project, or give --project; " +
 		"ipc.drain has no effect: its default suits every memory; " +
 		"ipc.max_request has no effect: its default suits every memory"
 	if c.Warning != want || c.Share.Weaviate.Prefix != "P" || len(c.Watch.Ignore) != 1 {

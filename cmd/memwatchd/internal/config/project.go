@@ -2,35 +2,11 @@ package config
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
-
-type projectConfig struct {
-	Dir  string `yaml:"dir" path:"true" doc:"Directory of the project. Of several directories that contain the agent's, the longest applies"`
-	Name string `yaml:"name" doc:"Name of the project, whose texts have the tag project:NAME. If empty: the name of the directory"`
-	Path string `yaml:"path" doc:"Pattern of files that belong to the project, too, such as notes/shop/**"`
-}
-
-func (p *projectConfig) finish() error {
-	name := cmp.Or(p.Name, filepath.Base(p.Dir))
-	p.Name = projectName(name)
-	switch {
-	case p.Dir == "":
-		return errors.New("dir is missing")
-	case p.Name == "":
-		return fmt.Errorf("%q has no letter: set name", name)
-	case p.Path != "":
-		return checkPattern(p.Path)
-	}
-	return nil
-}
 
 // projectName returns a name as part of a tag, or "" for a name without letters.
 func projectName(s string) string {
@@ -44,22 +20,12 @@ func projectName(s string) string {
 	return name
 }
 
-// Project returns the project of a directory in which an agent works: the one
-// that the configuration gives, else the name of the repository's directory. It
-// returns "" for other directories, and for a repository that contains the
-// memory or is part of it.
+// Project returns the project of a directory in which an agent works: the name of the
+// repository's directory. It returns "" for other directories, and for a repository that
+// contains the memory or is part of it.
 func (c *Config) Project(dir string) string {
 	if !filepath.IsAbs(dir) {
 		return ""
-	}
-	var found projectConfig
-	for _, p := range c.Projects {
-		if IsWithin(dir, p.Dir) && len(p.Dir) > len(found.Dir) {
-			found = p
-		}
-	}
-	if found.Name != "" {
-		return found.Name
 	}
 	tree, repository := repositoryOf(filepath.Clean(dir))
 	for _, d := range []string{tree, repository} {
@@ -117,15 +83,4 @@ func mainRepository(file string) string {
 		return filepath.Dir(main)
 	}
 	return main
-}
-
-// ProjectsOf returns the projects to which a file of the memory belongs by its
-// path.
-func (c *Config) ProjectsOf(path string) (names []string) {
-	for _, p := range c.Projects {
-		if ok, err := doublestar.Match(p.Path, path); ok && err == nil && p.Path != "" {
-			names = append(names, p.Name)
-		}
-	}
-	return names
 }

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
@@ -36,15 +34,14 @@ func TestProject(t *testing.T) {
 	} {
 		testkit.Must(t, os.WriteFile(filepath.Join(home, path), []byte(text), 0o600))
 	}
-	text := "projects:\n- {dir: " + home + "/work, name: Day Job}\n- {dir: " + home + "/work/blog, path: 'notes/blog/**'}\n"
-	c, err := load(t, text, Flags{Dir: filepath.Join(home, "memory")})
+	c, err := load(t, "", Flags{Dir: filepath.Join(home, "memory")})
 	testkit.Must(t, err)
 	for dir, want := range map[string]string{
 		"src/Shop": "shop", "src/Shop/web/cart": "shop", "src/c++ 练习": "c-练习", "src/123": "", "plain/below": "",
 		"memory/2026-02-04": "", "src/tree": "shop", "src/sub": "sub", "src/gone": "",
 		"src/sub2": "sub2", "src/submodules/tree": "lib", "src/relative": "shop", "bare": "bare", "bare/.bare": "bare",
 		"bare/main": "bare", "bare/main/web/cart": "bare", "bare/sub/x": "bare", "bare/sub": "bare", "far/from": "bare", "moved": "moved",
-		"work": "day-job", "work/other": "day-job", "work/blog/drafts": "blog", "workshop": "",
+		"work": "", "work/blog/drafts": "blog",
 	} {
 		if got := c.Project(filepath.Join(home, dir)); got != want {
 			t.Errorf("the project of %s is %q, want %q", dir, got, want)
@@ -54,9 +51,6 @@ func TestProject(t *testing.T) {
 		if got := c.Project(dir); got != "" {
 			t.Errorf("the project of %q is %q", dir, got)
 		}
-	}
-	if diff := cmp.Diff([]string{"blog"}, c.ProjectsOf("notes/blog/a.md")); diff != "" || c.ProjectsOf("notes/a.md") != nil {
-		t.Errorf("projects of a path: %s", diff)
 	}
 	for memory, dir := range map[string]string{ // repositories and worktrees around the memory
 		"around/memory": "around", "bare/main/web": "bare/main", "far/from/memory": "far/from",

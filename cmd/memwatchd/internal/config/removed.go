@@ -43,7 +43,7 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
 	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain ipc.rate " +
 	"write.max_size visibility.identity todosync.days share.host hooks.transcripts " +
-	"hooks.context_max_chars "
+	"hooks.context_max_chars projects "
 
 // replacedKeys maps some of these keys to their replacements.
 var replacedKeys = map[string]string{
@@ -53,6 +53,7 @@ var replacedKeys = map[string]string{
 	"share.host":              "set memory.host",
 	"hooks.transcripts":       "run memwatchd import",
 	"hooks.context_max_chars": "set hooks.context_tokens; a token has about four characters",
+	"projects":                "work in a repository, whose directory names the project, or give --project",
 	"ipc.rate":                "set rate of the entries of ipc.listeners",
 }
 

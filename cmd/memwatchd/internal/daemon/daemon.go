@@ -249,7 +249,6 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
-		ProjectsOf:  c.ProjectsOf,
 		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout,
 		DaysIn:   c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: config.Now,
