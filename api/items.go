@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -116,46 +115,6 @@ type ItemVisibilityRequest struct {
 	For[ItemAnswer]
 }
 
-// ItemImportRequest requests that items be stored, for any subjects.
-type ItemImportRequest struct {
-	Lines  string `json:"lines" size:"request" arg:"1" need:"true" doc:"items as JSON lines with the fields subject, namespace, key, value, visibility, confidence, source, created_at and updated_at; on the command line, the file that contains them, or - for standard input"`
-	DryRun bool   `json:"dry_run" doc:"check the lines and count the changes, without changing files"`
-	Scope
-	For[ItemImportAnswer]
-}
-
-// ItemImportAnswer counts the imported items and lists the invalid lines.
-type ItemImportAnswer struct {
-	Imported  int `json:"imported"`  // stored items
-	Unchanged int `json:"unchanged"` // items that are stored already
-	// items that are not newer than the stored items of the same key, or than other lines
-	Older int `json:"older"`
-	// other stored items of the same keys, with other values, that were removed
-	Removed  int           `json:"removed,omitempty"`
-	Invalid  []LineProblem `json:"invalid"`           // lines that were not imported
-	DryRun   bool          `json:"dry_run,omitempty"` // nothing was written
-	Disabled bool          `json:"disabled,omitempty"`
-
-	Redaction
-}
-
-// A LineProblem is a line that could not be imported.
-type LineProblem struct {
-	Line   int    `json:"line"` // number of the line, from 1
-	Reason string `json:"reason"`
-}
-
-// Add adds the counts and the invalid lines of another answer.
-func (a *ItemImportAnswer) Add(next *ItemImportAnswer) {
-	a.Imported += next.Imported
-	a.Unchanged += next.Unchanged
-	a.Older += next.Older
-	a.Removed += next.Removed
-	a.Invalid = append(a.Invalid, next.Invalid...)
-	a.Redacted += next.Redacted
-	a.DryRun, a.Disabled = a.DryRun || next.DryRun, a.Disabled || next.Disabled
-}
-
 // render adds the value of an item that was read, or the place of one that was written.
 func (a *ItemAnswer) render(t *Text) {
 	switch {
@@ -214,17 +173,5 @@ func (a *ItemDeleteAnswer) render(t *Text) {
 	t.printf("%s deleted", Plural(a.Deleted, "item"))
 	for _, path := range a.Paths {
 		t.add(Line{Depth: 2, Path: path})
-	}
-}
-
-func (a *ItemImportAnswer) render(t *Text) {
-	t.printf("%s %s, %d unchanged, %d older than the stored ones", Plural(a.Imported, "item"),
-		cmp.Or(TextIf(a.DryRun, "to import"), "imported"), a.Unchanged, a.Older)
-	if a.Removed > 0 {
-		t.warn("other items with the same keys and other values %sremoved: %d; to restore them, use undo",
-			TextIf(a.DryRun, "to be "), a.Removed)
-	}
-	for _, problem := range a.Invalid {
-		t.add(Line{Depth: 2, Text: fmt.Sprintf("line %d: %s", problem.Line, problem.Reason)})
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestSizes(t *testing.T) {
 	unbounded := []string{"context.query", "edit.old_text", "edit.new_text", "write.text", "note.text", "capture.bullets",
 		"capture.text", "remember.text", "profile.text", "project.text", "todo.text", "todo_add.text", "item_put.value",
-		"item_import.lines", "import.records"}
+		"import.records"}
 	for _, op := range Operations {
 		for _, p := range op.Params() {
 			if p.Kind() != "string" && p.Kind() != "strings" {

@@ -133,10 +133,6 @@ var Operations = []*Operation{
 		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate, InInbox: true,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
-	NewOperation[ItemImportRequest](Operation{
-		Name: "item_import", Summary: "Store the items of a file of JSON lines", Needs: TheOwner,
-		Command: "import items", Example: "items.jsonl --dry-run", Admin: true, Long: true, HumansOnly: true,
-	}),
 	NewOperation[ImportRequest](Operation{
 		Name: "import", Summary: "Write records of another program to private files", Needs: TheOwner,
 		Admin: true, Long: true, HumansOnly: true,
@@ -158,9 +154,6 @@ var Operations = []*Operation{
 		}, {
 			Words: "import server-memory", Summary: "Import the graph of the MCP server memory",
 			Example: "memory.json", Set: map[string]string{"source": "server-memory"},
-		}, {
-			Words: "import basic-memory", Summary: "Import the notes of Basic Memory", Example: "~/basic-memory",
-			Set: map[string]string{"source": "basic-memory"},
 		}, {
 			Words: "import claude-mem", Summary: "Import an export of claude-mem", Example: "claude-mem.json",
 			Set: map[string]string{"source": "claude-mem"},

@@ -3,18 +3,17 @@ package api
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
 )
 
-// ImportRequest requests that records of another program be written to files,
-// each to a private file of its own below imports/.
+// ImportRequest requests that records of another program be written: conversations to private
+// files of their own below imports/, and entries and items to their files.
 type ImportRequest struct {
-	Source  string `json:"source" need:"true" enum:"chatgpt,claude,claude-code,codex,mem0,server-memory,basic-memory,claude-mem,jsonl" doc:"program of the records: chatgpt, claude, claude-code, codex, mem0, server-memory, basic-memory, claude-mem or jsonl"`
-	Records string `json:"records" size:"request" arg:"1" need:"true" doc:"records as JSON lines with the fields id, title, created, updated, tags and parts; on the command line, the exported files, directories or archives, or - for standard input"`
+	Source  string `json:"source" need:"true" enum:"chatgpt,claude,claude-code,codex,mem0,server-memory,claude-mem,jsonl" doc:"program of the records: chatgpt, claude, claude-code, codex, mem0, server-memory, claude-mem or jsonl"`
+	Records string `json:"records" size:"request" arg:"1" need:"true" doc:"records as JSON lines with the fields id, title, created, updated and tags, and with parts, entry or item; on the command line, the exported files, directories or archives, or - for standard input"`
 	Since   string `json:"since" doc:"only records that were changed since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	DryRun  bool   `json:"dry_run" doc:"check the records and list the changes, without changing files"`
 	Scope
@@ -29,39 +28,28 @@ type ImportRecord struct {
 	Created time.Time    `json:"created,omitzero"`
 	Updated time.Time    `json:"updated,omitzero"`
 	Tags    []string     `json:"tags,omitempty"`
-	Parts   []ImportPart `json:"parts"`
-
-	// Of entries of JSON lines, each in a part of its own:
-	Path    string `json:"path,omitempty"`    // file of the entries, if it is free
-	Front   string `json:"front,omitempty"`   // its frontmatter, with the lines of dashes
-	Summary string `json:"summary,omitempty"` // profile or project: the part is a summary for the owner's file of these
-	Origin  string `json:"origin,omitempty"`  // of the ids in evidence, as in the names of daily notes
+	Parts   []ImportPart `json:"parts,omitempty"` // of a file of its own
+	Entry   *ExportEntry `json:"entry,omitempty"` // of a file with others; a summary without a path belongs to the owner
+	Item    *Item        `json:"item,omitempty"`  // a keyed item of any subject
 }
 
 // An ImportPart is a message, or a block of Markdown.
 type ImportPart struct {
-	Author     string            `json:"author,omitempty"`  // of a message: person, or agent for all others
-	Section    []string          `json:"section,omitempty"` // headings above the Markdown, outermost first
-	Levels     []int             `json:"levels,omitempty"`  // of the headings; default: 1, 2 and so on
-	Text       string            `json:"text"`
-	Attributes map[string]string `json:"attributes,omitempty"` // of an entry
-	Evidence   []string          `json:"evidence,omitempty"`   // of an entry: paths, URLs or ids
-	Tags       []string          `json:"tags,omitempty"`       // of an entry
+	Author string `json:"author,omitempty"` // of a message: person, agent or attachment
+	Text   string `json:"text"`
 }
 
-// ImportAnswer counts the files of the imported records.
+// ImportAnswer counts the imported records.
 type ImportAnswer struct {
-	Created   int              `json:"created"`   // new files
-	Rewritten int              `json:"rewritten"` // files that contained another version of the record
-	Unchanged int              `json:"unchanged"` // files that contain the record
-	Edited    int              `json:"edited"`    // files that were edited since their import, and stay
-	Older     int              `json:"older"`     // records from before since
-	Failed    int              `json:"failed"`    // records that were not imported
-	Records   []ImportedRecord `json:"records"`   // in the order of the request
-	// entries that differ from their lines in text, tags, id and so on
-	Changes  map[string]int `json:"changes,omitempty"`
-	DryRun   bool           `json:"dry_run,omitempty"` // nothing was written
-	Disabled bool           `json:"disabled,omitempty"`
+	Created   int              `json:"created"`           // new records
+	Rewritten int              `json:"rewritten"`         // records that replaced an earlier version
+	Unchanged int              `json:"unchanged"`         // records that are in the memory
+	Edited    int              `json:"edited"`            // records whose text in the memory was edited or is newer, and stays
+	Older     int              `json:"older"`             // records from before since
+	Failed    int              `json:"failed"`            // records that were not imported
+	Records   []ImportedRecord `json:"records"`           // in the order of the request
+	DryRun    bool             `json:"dry_run,omitempty"` // nothing was written
+	Disabled  bool             `json:"disabled,omitempty"`
 
 	Redaction
 }
@@ -107,7 +95,6 @@ type ExportEntry struct {
 	ID      string   `json:"memory_id"` // path#id
 	Path    string   `json:"path"`
 	Section []string `json:"section,omitempty"` // headings above the entry, outermost first
-	Levels  []int    `json:"levels,omitempty"`  // of the headings, if they are not 1, 2 and so on
 	// of the file: note, session, daily, longterm, items, identity or archive
 	Kind       string    `json:"kind"`
 	Type       string    `json:"type"`
@@ -132,7 +119,7 @@ type ExportEntry struct {
 	Front      string            `json:"front,omitempty"`      // frontmatter of the file, in its first entry
 }
 
-// Add adds the results and changes of another answer, and counts its records.
+// Add adds the results of another answer, and counts its records.
 func (a *ImportAnswer) Add(next *ImportAnswer) {
 	a.Records = append(a.Records, next.Records...)
 	for _, r := range next.Records {
@@ -151,26 +138,17 @@ func (a *ImportAnswer) Add(next *ImportAnswer) {
 			a.Failed++
 		}
 	}
-	if a.Changes == nil {
-		a.Changes = map[string]int{}
-	}
-	for name, n := range next.Changes {
-		a.Changes[name] += n
-	}
 	a.Redacted += next.Redacted
 	a.DryRun, a.Disabled = a.DryRun || next.DryRun, a.Disabled || next.Disabled
 }
 
-// render adds the numbers of files and, of a dry run, the files. It lists the records
+// render adds the numbers of records and, of a dry run, their files. It lists the records
 // that failed and those with credentials.
 func (a *ImportAnswer) render(t *Text) {
 	verb := TextIf(a.DryRun, "to be ")
-	t.printf("%s %screated, %d %srewritten, %d unchanged%s%s", Plural(a.Created, "file"), verb, a.Rewritten, verb,
+	t.printf("%s %screated, %d %srewritten, %d unchanged%s%s", Plural(a.Created, "record"), verb, a.Rewritten, verb,
 		a.Unchanged, andSome(a.Edited, "kept as edited"), andSome(a.Older, "older"))
 	list := func(text string) { t.add(Line{Depth: 2, Text: text}) }
-	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
-		list(fmt.Sprintf("changed on import: %s (%d)", name, a.Changes[name]))
-	}
 	var dirs []string // of the written files
 	for _, r := range a.Records {
 		written := r.State == "created" || r.State == "rewritten"

@@ -40,7 +40,7 @@ const (
 var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created",
 	"updated", "checked", "stale_after", "pin", "supersedes", "written_by", "encoding"}
 
-// OriginAttribute is the attribute with the origin of an imported summary.
+// OriginAttribute is the attribute with the digest of the text that an import wrote.
 const OriginAttribute = "origin"
 
 // parseComment parses the inside of a comment. A comment that does not parse is

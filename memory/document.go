@@ -284,14 +284,13 @@ func (s Shown) Text() string {
 	return strings.Join(s.Lines, "\n") + "\n"
 }
 
-// FrontText returns the frontmatter of the document without the keys of its import. The
-// reader must be able to read the frontmatter.
+// FrontText returns the frontmatter of the document, which the reader must be able to read.
 func (d *Document) FrontText() string {
 	if d.Front.Broken || d.Front.Span.End == 0 {
 		return ""
 	}
 	text := displayText(string(d.masked[bomLen(d.masked):d.Front.Span.End]))
-	return cutImport(strings.TrimSuffix(text, "\n") + "\n")
+	return strings.TrimSuffix(text, "\n") + "\n"
 }
 
 // Empty reports whether nothing is visible. Callers treat this like a missing

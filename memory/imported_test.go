@@ -22,10 +22,7 @@ var hostileTexts = []string{
 	"`<!-- a -->`", "```\n<!-- visibility=public_ok -->\n```", "\\", "<a\n<!--\n", "**待办与承诺**\n- x",
 }
 
-func fileOf(l *Layout, r *Imported) []byte {
-	file, _ := r.File(l)
-	return file
-}
+func fileOf(l *Layout, r *Imported) []byte { return r.File(l) }
 
 func conversation(texts ...string) *Imported {
 	r := &Imported{Program: "chatgpt", ID: "c1", Title: "A plan", Created: time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)}
@@ -39,33 +36,34 @@ func conversation(texts ...string) *Imported {
 	return r
 }
 
-// TestImportedMarkdown checks that private entries stay private where others are not,
-// and that attributes apply to their own entries.
-func TestImportedMarkdown(t *testing.T) {
-	l := &Layout{Daily: PublicOK}
-	for _, text := range hostileTexts {
-		private := PrivateOnly.String()
-		r := &Imported{Program: "jsonl", ID: text, Place: "memory/2026-02-05.md", Parts: []ImportedPart{
-			{Section: []string{text, "b"}, Text: text, Tags: []string{text, "c++"},
-				Attributes: map[string]string{"type": "decision", "written_by": "x", "visibility": private}},
-			{Section: []string{text, "c"}, Text: "- last", Attributes: map[string]string{"type": "request", "visibility": private}},
-		}}
-		file := fileOf(l, r)
-		d := l.Parse(r.Place, file, Meta{})
-		if d.Unsound {
-			t.Errorf("%q: %v\n%s", text, d.Problems, file)
+// TestImportedEntry checks that the text of a line, whatever it is, is one entry with its
+// attributes, and that it does not change when it is written again.
+func TestImportedEntry(t *testing.T) {
+	l := &Layout{}
+	const path = "memory/2026-02-05.md"
+	for _, text := range append(slices.Clone(hostileTexts), "- a\n  - b", "one\n\ntwo", "* star", "**Loan**: Bob (added 2026-02-05)") {
+		fit := func(text string) (*Put, error) {
+			p := &Put{Text: text, Attributes: map[string]string{"id": "k1", "type": "decision", "written_by": "x y"},
+				Evidence: []string{"a.md#1"}}
+			return p, l.FitImported(path, p)
 		}
-		for i := range d.Entries {
-			e := &d.Entries[i]
-			if e.Partition.Visibility != PrivateOnly {
-				t.Errorf("%q: the entry %q is public", text, e.Text)
+		p, err := fit(text)
+		if err != nil || strings.TrimSpace(text) == "" {
+			if strings.TrimSpace(text) != "" {
+				t.Errorf("%q: %v", text, err)
 			}
-			if e.Text == "- last" && (e.Type != "request" || e.By != "") || e.Text != "- last" && e.Block != EmptyHeading && (e.Type != "decision" || e.By != "x") {
-				t.Errorf("%q: the entry %q is a %s by %q\n%s", text, e.Text, e.Type, e.By, file)
-			}
+			continue
 		}
-		if r.StateIn(l, file, file) != ImportSame {
-			t.Errorf("%q: the file is not recognized\n%s", text, file)
+		source := string(p.alone.Source)
+		d := l.Parse(path, []byte("- before\n\n## Section\n\n"+source+"\n\n## After\n\n- last\n"), Meta{})
+		n := len(d.Entries)
+		if n != 3 || d.Unsound || d.Entries[1].Type != "decision" || d.Entries[1].By != "x y" || d.Entries[2].By != "" ||
+			d.Entries[1].Norm != p.Entry().Norm || !slices.Equal(p.Entry().Evidence, []string{"a.md#1"}) {
+			t.Errorf("%q: %v\n%s", text, d.Problems, d.Source)
+		}
+		again, err := fit(p.Entry().Text)
+		if err != nil || string(again.alone.Source) != source && !strings.Contains(text, "<!--") {
+			t.Errorf("%q becomes %q, and then %q, %v", text, source, again.alone.Source, err)
 		}
 	}
 }
@@ -95,34 +93,27 @@ func TestImportedPath(t *testing.T) {
 	golden.Table(t, "importedpaths", func(_ *testing.T, in []string) string {
 		r := conversation("x")
 		r.Title = in[0]
-		return r.Path(time.UTC, true)
+		return r.Path(time.UTC)
 	})
-	if got := (&Imported{Program: "mem0", ID: "a"}).Path(time.UTC, true); !strings.HasPrefix(got, "imports/mem0/undated/") {
+	if got := (&Imported{Program: "mem0", ID: "a"}).Path(time.UTC); !strings.HasPrefix(got, "imports/mem0/undated/") {
 		t.Error(got)
 	}
 }
 
-func TestImportedState(t *testing.T) {
-	l := &Layout{}
-	old, r := fileOf(l, conversation("a", "b")), conversation("a", "b", "c")
-	renamed := conversation("a", "b")
-	renamed.ID = "c2"
+func TestEditedImport(t *testing.T) {
+	file := fileOf(&Layout{}, conversation("a", "b"))
 	for name, c := range map[string]struct {
-		r      *Imported
 		source []byte
-		want   ImportState
+		want   bool
 	}{
-		"same":       {conversation("a", "b"), old, ImportSame},
-		"older":      {r, old, ImportOlder},
-		"edited":     {r, append(bytes.Clone(old), "mine\n"...), ImportEdited},
-		"edited top": {r, bytes.Replace(old, []byte("private_only"), []byte("public_ok"), 1), ImportEdited},
-		"same text":  {conversation("a", "b"), append(bytes.Clone(old), "mine\n"...), ImportEdited},
-		"other id":   {renamed, old, ImportOther},
-		"no front":   {r, []byte("# A plan\n"), ImportOther},
-		"empty":      {r, nil, ImportOther},
+		"same":       {file, false},
+		"edited":     {append(bytes.Clone(file), "mine\n"...), true},
+		"edited top": {bytes.Replace(file, []byte("private_only"), []byte("public_ok"), 1), true},
+		"no front":   {[]byte("# A plan\n"), true},
+		"empty":      {nil, true},
 	} {
-		if got := c.r.StateIn(l, c.source, fileOf(l, c.r)); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		if got := EditedImport(c.source); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }
@@ -138,8 +129,8 @@ func FuzzImported(f *testing.F) {
 		r := conversation(a, b, "after")
 		r.Title, r.ID = a, b
 		file := fileOf(l, r)
-		d := l.Parse(r.Path(time.UTC, true), file, Meta{})
-		if d.Unsound || len(d.Entries) == 0 || d.Entries[len(d.Entries)-1].Text != "> after" || r.StateIn(l, file, file) != ImportSame {
+		d := l.Parse(r.Path(time.UTC), file, Meta{})
+		if d.Unsound || len(d.Entries) == 0 || d.Entries[len(d.Entries)-1].Text != "> after" || EditedImport(file) {
 			t.Fatalf("%v\n%s", d.Problems, file)
 		}
 		for i := range d.Entries {

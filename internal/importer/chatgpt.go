@@ -54,11 +54,8 @@ type chatGPTMessage struct {
 
 func readChatGPT(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, c *chatGPTConversation) ([]*api.ImportRecord, error) {
-		if c.Mapping == nil {
-			return nil, &Problem{At: v.at, Reason: "mapping is missing"}
-		}
-		if _, ok := c.Mapping[c.CurrentNode]; !ok && len(c.Mapping) > 0 {
-			return nil, &Problem{At: v.at, Reason: "current_node is missing"}
+		if _, ok := c.Mapping[c.CurrentNode]; !ok && (len(c.Mapping) > 0 || c.Mapping == nil) {
+			return nil, &Problem{v.at, "mapping or current_node is missing"}
 		}
 		return []*api.ImportRecord{s.chatGPT(c)}, nil
 	})
@@ -66,77 +63,57 @@ func readChatGPT(s Source, r io.Reader) Records {
 
 // chatGPT returns the conversation that the person sees.
 func (s *Source) chatGPT(c *chatGPTConversation) *api.ImportRecord {
-	r := &api.ImportRecord{ID: cmp.Or(c.ConversationID, c.ID), Title: c.Title}
+	r := &api.ImportRecord{Title: c.Title}
 	var first, last time.Time
 	for _, m := range chatGPTBranch(c) {
 		author := map[string]string{"user": "person", "assistant": "agent"}[m.Author.Role]
 		if author == "" || m.Metadata.Hidden || m.Recipient != "" && m.Recipient != "all" {
 			continue
 		}
-		if part := textPart(author, m.text()); part.Text != "" {
-			r.Parts = append(r.Parts, part)
-			at := s.time(m.CreateTime)
-			first, last = earliest(first, at), latest(last, at)
-		}
+		at := s.time(m.CreateTime)
+		r.Parts, first, last = appendPart(r.Parts, author, m.text()), earliest(first, at), latest(last, at)
 	}
 	r.Created = cmp.Or(s.time(c.CreateTime), first)
 	r.Updated = latest(s.time(c.UpdateTime), last)
-	if r.ID == "" {
-		r.ID = s.localID(r.Title + " " + r.Created.Format(time.RFC3339))
-	}
+	r.ID = cmp.Or(c.ConversationID, c.ID, s.localID(r.Title+" "+r.Created.Format(time.RFC3339)))
 	return r
 }
 
 // chatGPTBranch returns the messages from the root to the current one.
 func chatGPTBranch(c *chatGPTConversation) (list []*chatGPTMessage) {
 	at := c.CurrentNode
-	seen := map[string]bool{}
-	for !seen[at] {
-		seen[at] = true // parents may form a circle
-		n, ok := c.Mapping[at]
-		if !ok {
-			break
+	for range len(c.Mapping) { // parents may form a circle
+		if m := c.Mapping[at].Message; m != nil {
+			list = append(list, m)
 		}
-		if n.Message != nil {
-			list = append(list, n.Message)
-		}
-		at = n.Parent
+		at = c.Mapping[at].Parent
 	}
 	slices.Reverse(list)
 	return list
 }
 
-// text returns the text of a message: Markdown, or code.
+// text returns the text of a message: Markdown, or code. Thoughts, the output of tools and
+// settings have none.
 func (m *chatGPTMessage) text() string {
 	switch m.Content.Type {
-	case "text", "multimodal_text", "":
 	case "code":
-		language := m.Content.Language
-		if language == "unknown" {
-			language = ""
-		}
-		return "```" + language + "\n" + strings.TrimSpace(m.Content.Text) + "\n```"
-	default: // thoughts, output of tools, settings
+		return "```" + strings.TrimPrefix(m.Content.Language, "unknown") + "\n" + strings.TrimSpace(m.Content.Text) + "\n```"
+	case "text", "multimodal_text", "":
+	default:
 		return ""
 	}
-	var texts []string
+	text := ""
 	for _, raw := range m.Content.Parts {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			var part struct {
-				Type string `json:"content_type"`
-				Text string `json:"text"` // of speech
-			}
-			json.Unmarshal(raw, &part) // any other form has no text
-			text = part.Text
-			if part.Type == "image_asset_pointer" {
-				text = "[image]"
-			}
+		var part struct {
+			Type string `json:"content_type"`
+			Text string `json:"text"` // of speech
 		}
-		text = strings.TrimSpace(text)
-		if text != "" {
-			texts = append(texts, text)
+		json.Unmarshal(raw, &part) // any other form has no text
+		json.Unmarshal(raw, &part.Text)
+		if part.Type == "image_asset_pointer" {
+			part.Text = "[image]"
 		}
+		text += strings.TrimSpace(part.Text) + "\n\n"
 	}
-	return strings.Join(texts, "\n\n")
+	return text
 }

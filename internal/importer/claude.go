@@ -20,8 +20,13 @@ type claudeElement struct {
 		Sender  string `json:"sender"`
 		Text    string `json:"text"`
 		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
+			Type  string `json:"type"`
+			Text  string `json:"text"`
+			Name  string `json:"name"` // of a tool
+			Input struct {
+				Title   string `json:"title"`
+				Content string `json:"content"`
+			} `json:"input"`
 		} `json:"content"`
 		CreatedAt   moment `json:"created_at"`
 		Attachments []struct {
@@ -47,7 +52,7 @@ func readClaude(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, e *claudeElement) ([]*api.ImportRecord, error) {
 		switch {
 		case e.UUID == "":
-			return nil, &Problem{At: v.at, Reason: "uuid is missing"}
+			return nil, &Problem{v.at, "uuid is missing"}
 		case len(e.Messages) > 0:
 			return []*api.ImportRecord{s.claudeConversation(e)}, nil
 		}
@@ -58,24 +63,21 @@ func readClaude(s Source, r io.Reader) Records {
 func (s *Source) claudeConversation(e *claudeElement) *api.ImportRecord {
 	r := &api.ImportRecord{ID: e.UUID, Title: e.Name, Created: s.time(e.CreatedAt), Updated: s.time(e.UpdatedAt)}
 	for _, m := range e.Messages {
-		author := "agent"
+		author, text := "agent", ""
 		if m.Sender == "human" {
 			author = "person"
 		}
-		var texts []string
 		for _, c := range m.Content {
-			if c.Type == "text" && strings.TrimSpace(c.Text) != "" {
-				texts = append(texts, strings.TrimSpace(c.Text))
+			switch {
+			case c.Type == "text":
+				text += strings.TrimSpace(c.Text) + "\n\n"
+			case c.Name == "artifacts":
+				text += strings.TrimSpace(c.Input.Title+"\n\n"+c.Input.Content) + "\n\n"
 			}
 		}
-		if part := textPart(author, cmp.Or(strings.Join(texts, "\n\n"), m.Text)); part.Text != "" {
-			r.Parts = append(r.Parts, part)
-		}
-		for _, a := range m.Attachments {
-			if part := textPart("agent", a.Text); part.Text != "" { // a document that anyone may have written
-				part.Text = strings.TrimSpace(a.Name + "\n\n" + part.Text)
-				r.Parts = append(r.Parts, part)
-			}
+		r.Parts = appendPart(r.Parts, author, cmp.Or(strings.TrimSpace(text), m.Text))
+		for _, a := range m.Attachments { // documents that anyone may have written
+			r.Parts = appendPart(r.Parts, "attachment", a.Name+"\n\n"+a.Text)
 		}
 		at := s.time(m.CreatedAt)
 		r.Created, r.Updated = earliest(r.Created, at), latest(r.Updated, at)
@@ -85,19 +87,14 @@ func (s *Source) claudeConversation(e *claudeElement) *api.ImportRecord {
 
 // claudeProject returns the instructions of a project and its documents, which anyone
 // may have written.
-func (s *Source) claudeProject(e *claudeElement) (list []*api.ImportRecord) {
-	record := func(id, title, author, text string, created, updated moment) {
-		if part := textPart(author, text); part.Text != "" {
-			list = append(list, &api.ImportRecord{ID: id, Title: title, Created: s.time(created),
-				Updated: s.time(updated),
-				Parts:   []api.ImportPart{part}})
-		}
-	}
-	record(e.UUID, e.Name, "", strings.TrimSpace(e.Description)+"\n\n"+e.Template, e.CreatedAt, e.UpdatedAt)
+func (s *Source) claudeProject(e *claudeElement) []*api.ImportRecord {
+	list := []*api.ImportRecord{{ID: e.UUID, Title: e.Name, Created: s.time(e.CreatedAt), Updated: s.time(e.UpdatedAt),
+		Parts: appendPart(nil, "", strings.TrimSpace(e.Description)+"\n\n"+e.Template)}}
 	for _, d := range e.Docs {
 		name := path.Base(strings.ReplaceAll(d.Name, `\`, "/"))
-		record(e.UUID+"/"+cmp.Or(d.UUID, d.Name), strings.TrimSuffix(name, ".md"), "agent", d.Content, d.CreatedAt,
-			d.CreatedAt)
+		list = append(list, &api.ImportRecord{ID: e.UUID + "/" + cmp.Or(d.UUID, d.Name),
+			Title: strings.TrimSuffix(name, ".md"), Created: s.time(d.CreatedAt), Updated: s.time(d.CreatedAt),
+			Parts: appendPart(nil, "attachment", d.Content)})
 	}
 	return list
 }

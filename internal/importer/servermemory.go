@@ -3,8 +3,8 @@ package importer
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -44,100 +44,64 @@ func (o *observation) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A graph collects the entities of a file.
+// A graph collects the facts about entities of a file.
 type graph struct {
-	names  []string // of entities, then those that only relations contain
-	others []string
-	typeOf map[string]string
-	facts  map[string][]string
+	types map[string]string   // of entities
+	facts map[string][]string // also of names that only relations contain
 }
 
-// add adds an entity, a relation or a graph, and returns the reason if a part of it
-// cannot be imported.
-func (g *graph) add(l *graphLine) error {
-	name := cmp.Or(l.Name, l.OtherName, l.ID)
-	from, to := cmp.Or(l.From, l.FromID), cmp.Or(l.To, l.ToID)
+// add adds an entity, a relation or a graph, and reports whether the line is one.
+func (g *graph) add(l *graphLine) bool {
+	name, from, to := cmp.Or(l.Name, l.OtherName, l.ID), cmp.Or(l.From, l.FromID), cmp.Or(l.To, l.ToID)
+	known := true
 	switch {
-	case l.Type == "entity" && name != "":
-		g.names = append(g.names, name)
-		if g.typeOf[name] == "" {
-			g.typeOf[name] = cmp.Or(l.EntityType, "entity")
-		}
-		unread := 0
+	case name != "":
+		g.types[name] = cmp.Or(l.EntityType, g.types[name])
 		for _, o := range l.Observations {
-			if strings.TrimSpace(string(o)) == "" {
-				unread++
-				continue
-			}
 			g.facts[name] = append(g.facts[name], string(o))
 		}
-		if unread > 0 {
-			return fmt.Errorf("%s: %d of the observations have no text", name, unread)
-		}
-	case l.Type == "relation" && from != "" && to != "":
-		g.others = append(g.others, from)
+	case from != "" && to != "":
 		g.facts[from] = append(g.facts[from], cmp.Or(l.RelationType, l.OtherType, "relates to")+" [["+to+"]]")
-	case l.Type == "" && l.Entities != nil:
-		var failed error
-		for i := range l.Entities {
-			l.Entities[i].Type = "entity"
-			failed = cmp.Or(failed, g.add(&l.Entities[i]))
-		}
-		for i := range l.Relations {
-			l.Relations[i].Type = "relation"
-			failed = cmp.Or(failed, g.add(&l.Relations[i]))
-		}
-		return failed
 	default:
-		return errNotGraph
+		known = l.Entities != nil
 	}
-	return nil
+	for _, part := range slices.Concat(l.Entities, l.Relations) {
+		known = g.add(&part) && known
+	}
+	return known
 }
 
-var errNotGraph = fmt.Errorf("neither an entity with a name nor a relation with from and to")
-
 // readServerMemory returns a record for each type of entities, with a section for
-// each entity, its observations and its relations. A name that only relations
-// contain is an entity too.
+// each entity, its observations and its relations.
 func readServerMemory(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
-		g := graph{typeOf: map[string]string{}, facts: map[string][]string{}}
-		size := 0
+		g := graph{types: map[string]string{}, facts: map[string][]string{}}
 		for v, err := range objects(r) {
-			size += len(v.raw)
-			switch {
-			case err != nil:
-			case size > maxWhole:
-				err = &Problem{At: v.at, Reason: fmt.Sprintf("the graph has more than %d bytes", maxWhole)}
-			default:
-				var l graphLine
-				mistyped := decodeStrictly(v.raw, &l)
-				if failed := cmp.Or(mistyped, g.add(&l)); failed != nil {
-					err = &Problem{At: v.at, Reason: failed.Error()}
-				}
+			var l graphLine
+			if err == nil {
+				err = decode(v.at, v.raw, &l)
+			}
+			if err == nil && !g.add(&l) {
+				err = &Problem{v.at, "neither an entity with a name nor a relation with from and to"}
 			}
 			if err != nil && !yield(nil, err) {
 				return
 			}
 		}
-		var types []string
-		records := map[string]*api.ImportRecord{}
-		for _, name := range append(g.names, g.others...) {
-			kind := cmp.Or(g.typeOf[name], "entity")
-			if records[kind] == nil {
-				records[kind] = &api.ImportRecord{ID: s.localID("entities " + kind), Title: kind}
-				types = append(types, kind)
-			}
+		texts := map[string]string{} // by type
+		for name := range sorted(g.facts) {
+			text := ""
 			for _, fact := range g.facts[name] {
-				if text := memory.ListItem(fact); text != "- " {
-					records[kind].Parts = append(records[kind].Parts,
-						api.ImportPart{Section: []string{name}, Text: text})
+				if strings.TrimSpace(fact) != "" {
+					text += memory.ListItem(fact) + "\n"
 				}
 			}
-			delete(g.facts, name)
+			texts[cmp.Or(g.types[name], "entity")] += "## " + memory.CleanLine(name) + "\n\n" + text + "\n"
 		}
-		for _, kind := range types {
-			if len(records[kind].Parts) > 0 && !yield(records[kind], nil) {
+		for kind := range sorted(texts) {
+			record := &api.ImportRecord{ID: s.localID("entities " + kind), Title: kind,
+				Parts: appendPart(nil, "", texts[kind])}
+			if !yield(record, nil) {
 				return
 			}
 		}

@@ -69,14 +69,9 @@ func readSession(s Source, r io.Reader) Records {
 			if !m.Assistant {
 				author, text = "person", transcript.TypedText(m.Text)
 			}
-			if part := textPart(author, text); part.Text != "" {
-				record.Parts = append(record.Parts, part)
-			}
+			record.Parts = appendPart(record.Parts, author, text)
 		}
-		if len(record.Parts) == 0 {
-			return
-		}
-		record.ID = cmp.Or(record.ID, s.localID(strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))))
+		record.ID = cmp.Or(record.ID, s.localID(strings.TrimSuffix(s.Name, path.Ext(s.Name))))
 		record.Title = conversation.Subject(maxSubject)
 		record.Created, record.Updated = first, last
 		if project := path.Base(strings.ReplaceAll(dir, `\`, "/")); dir != "" && project != "/" {

@@ -141,7 +141,7 @@ unlink everybody {"external_key": "telegram:1"}
 sync,operations everybody {}
 links,conflicts,share_status,share_push,journal,check,rebuild,events maintains {}
 compress,compact,conflicts_merge maintains {"dry_run": true}
-item_import maintains {"lines": "{\"subject\": \"bob\", \"namespace\": \"fact\", \"key\": \"tea\", \"value\": \"imported\"}", "dry_run": true}
+import maintains {"source": "jsonl", "records": "{\"id\": \"i\", \"item\": {\"subject\": \"bob\", \"namespace\": \"fact\", \"key\": \"tea\", \"value\": \"imported\", \"visibility\": \"\"}}", "dry_run": true}
 import maintains {"source": "mem0", "records": "{\"id\": \"m$number\", \"title\": \"$word\", \"parts\": [{\"text\": \"- imported\"}]}", "dry_run": true}
 history maintains {"path": "MEMORY.md"}
 undo maintains {"since": "1h", "dry_run": true}

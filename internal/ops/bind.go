@@ -141,7 +141,6 @@ var bindings = map[string]binding{
 	"item_delete":           bindFunc((*Memory).writeOps, writeOps.itemDelete),
 	"item_delete_namespace": bindFunc((*Memory).writeOps, writeOps.itemDeleteNamespace),
 	"item_visibility":       bindFunc((*Memory).writeOps, writeOps.itemVisibility),
-	"item_import":           bindFunc((*Memory).adminOps, adminOps.itemImport),
 	"import":                bindFunc((*Memory).adminOps, adminOps.importRecords),
 	"export":                bindFunc((*Memory).readOps, readOps.export),
 	"resolve":               bindFunc((*Memory).readOps, readOps.resolve),

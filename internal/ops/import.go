@@ -1,51 +1,74 @@
 package ops
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"maps"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/internal/importer"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// States of records, beside those of their files.
+// States of imported records.
 const (
-	importCreated memory.ImportState = "created"
-	importOlder   memory.ImportState = "older"
-	importFailed  memory.ImportState = "failed"
+	importCreated   = "created"
+	importRewritten = "rewritten" // a newer version replaced the one in the memory
+	importSame      = "unchanged"
+	importEdited    = "edited" // the text in the memory was edited, or is newer, and stays
+	importOlder     = "older"  // than the period of the request
+	importFailed    = "failed"
 )
 
-// A recordImport is the import of one record.
-type recordImport struct {
-	*memory.Imported
-	state   memory.ImportState
-	result  api.ImportedRecord
+// An importedRecord is a record and the result of its import.
+type importedRecord struct {
+	api.ImportRecord
+	result api.ImportedRecord
+
+	// revise adds the record to a file of entries, see [importBatch.knownEntries], and
+	// returns its state.
+	revise func(doc *memory.Document, r *memory.Revision, known map[string]int) (state string, err error)
+}
+
+func (p *importedRecord) fail(err error) {
+	if err != nil {
+		p.result.State, p.result.Reason = importFailed, asError(err).Error()
+	}
+}
+
+// An importBatch is the records of a request.
+type importBatch struct {
+	adminOps
+	call    Call
+	program string
 	dryRun  bool
-	data    []byte         // content of the file
-	changes map[string]int // counts of entries that differ from their lines
-	write   *vault.Change  // nil if nothing is to be written
+
+	known   map[string]string // paths of imported files, by the ends of their names
+	whole   []*importedRecord // that become files, and their changes
+	changes []vault.Change
+	files   []*importedFile
+	group   string // of the changes of files of entries
 }
 
-func (p *recordImport) fail(err error) {
-	p.state, p.result.Reason = importFailed, asError(err).Error()
+// An importedFile is a file in which records become entries.
+type importedFile struct {
+	call    Call
+	targets []writeTarget
+	records []*importedRecord
 }
 
-// importRecords writes records of another program to private files of the owner.
-// A repeated import changes nothing, and a file that was edited since its import
-// stays.
+// importRecords writes records of another program. A record that becomes a file or an entry
+// is new, the same as before, newer, or was changed by a person, whose text stays.
 func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportRequest) (*api.ImportAnswer, error) {
-	answer := &api.ImportAnswer{Records: []api.ImportedRecord{}, DryRun: r.DryRun}
 	if m.Writer == nil {
 		return nil, errNoWriter
 	}
@@ -56,448 +79,345 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 	if err := m.waitAllIndexed(ctx, &c); err != nil { // a file of a record may have been moved
 		return nil, err
 	}
-	var list, pending []*recordImport
-	var changes []vault.Change
-	known, seen, number := m.knownPaths(c), map[string]bool{}, 0
+	b := &importBatch{adminOps: m, call: c, program: r.Source, dryRun: r.DryRun, known: map[string]string{}}
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
+		b.known[f.Path[strings.LastIndexAny(f.Path, "-/")+1:]] = f.Path
+	}
+	var list []*importedRecord
+	number := 0
 	for line := range strings.Lines(r.Records) {
 		number++
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		p := &recordImport{result: api.ImportedRecord{Line: number}, dryRun: r.DryRun}
+		p := &importedRecord{result: api.ImportedRecord{Line: number, State: importOlder}}
 		list = append(list, p)
-		err := m.decodeRecord(r.Source, line, p)
-		switch {
-		case err != nil:
-		case seen[p.Suffix()]:
-			err = api.Errorf(api.Invalid, "another record of the request has the same id")
-		case r.Since != "" && p.Changed().Before(since):
-			seen[p.Suffix()], p.state = true, importOlder
-		default:
-			seen[p.Suffix()] = true
-			err = m.planImport(ctx, c, p, known)
+		err := p.decode(line)
+		if err == nil && !cmp.Or(p.Updated, p.Created).Before(since) {
+			err = b.place(ctx, p)
 		}
-		switch {
-		case err != nil:
-			p.fail(err)
-		case p.write != nil:
-			pending, changes = append(pending, p), append(changes, *p.write)
-		}
+		p.fail(err)
 	}
-	for i, err := range m.Writer.WriteAll(ctx, changes) {
+	for i, err := range m.Writer.WriteAll(ctx, b.changes) {
 		if err != nil {
-			pending[i].fail(writeError(err))
+			b.whole[i].fail(writeError(err))
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	for _, f := range b.files {
+		b.writeEntries(ctx, *f)
 	}
+	answer := &api.ImportAnswer{Records: []api.ImportedRecord{}, DryRun: r.DryRun}
 	for _, p := range list {
-		p.result.State = string(p.state)
-		next := api.ImportAnswer{Records: []api.ImportedRecord{p.result}}
-		if p.state == importCreated || p.state == memory.ImportOlder {
-			next.Changes = p.changes
-		}
-		answer.Add(&next)
+		answer.Add(&api.ImportAnswer{Records: []api.ImportedRecord{p.result}})
 	}
-	return answer, nil
+	return answer, ctx.Err()
 }
 
-// knownPaths returns the paths of files by the ends of their names, as
-// [memory.Imported.Suffix] returns them, and those of imported files by the rest of the path.
-func (m adminOps) knownPaths(c Call) map[string][]string {
-	known := map[string][]string{}
-	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
-		suffix := path.Base(f.Path)
-		suffix = suffix[strings.LastIndexByte(suffix, '-')+1:]
-		known[suffix] = append(known[suffix], f.Path)
-		if stem := strings.TrimSuffix(f.Path, suffix); strings.HasPrefix(stem, memory.ImportsDir+"/") {
-			known[stem] = append(known[stem], f.Path)
-		}
+// decode sets the record, without the credentials that it contained, and their kinds.
+func (p *importedRecord) decode(line string) error {
+	var value any
+	if err := json.Unmarshal([]byte(line), &value); err != nil {
+		return api.Errorf(api.Invalid, "invalid JSON: %v", err)
 	}
-	return known
-}
-
-// decodeRecord sets the record and the kinds of the credentials that it contained.
-func (m adminOps) decodeRecord(source, line string, p *recordImport) error {
-	var in api.ImportRecord
-	if err := api.DecodeJSON([]byte(line), &in); err != nil {
+	masked, err := json.Marshal(removeSecrets(value, &p.result.Credentials))
+	if err == nil {
+		err = api.DecodeJSON(masked, &p.ImportRecord)
+	}
+	slices.Sort(p.result.Credentials)
+	p.result.Credentials = slices.Compact(p.result.Credentials)
+	switch {
+	case err != nil:
 		return err
-	}
-	if strings.TrimSpace(in.ID) == "" {
+	case strings.TrimSpace(p.ID) == "":
 		return api.Errorf(api.Invalid, "id is missing")
+	case max(p.Created.Year(), p.Updated.Year()) >= maxYear:
+		return api.Errorf(api.Invalid, "a time is not in the years 1 to %d", maxYear-1)
+	case p.Entry == nil && p.Item == nil && len(p.Parts) == 0:
+		return api.Errorf(api.Invalid, "parts, entry or item is missing")
 	}
-	for name, at := range map[string]time.Time{"created": in.Created, "updated": in.Updated} {
-		if year := at.UTC().Year(); year < 1 || year > maxYear {
-			return api.Errorf(api.Invalid, "%s: a time is not in the years 1 to %d", name, maxYear)
-		}
-	}
-	var credentials []string
-	mask := func(text string) string {
-		text, rules := secrets.Remove(strings.ToValidUTF8(text, string(utf8.RuneError)))
-		credentials = append(credentials, rules...)
-		return text
-	}
-	maskLine := func(s string) string { return mask(memory.CleanLine(s)) }
-	p.Imported = &memory.Imported{Program: source, ID: in.ID, Title: mask(cutLine(in.Title, maxTopic)),
-		Created: in.Created, Updated: in.Updated, Tags: convertEach(in.Tags[:min(len(in.Tags), api.MaxValues)], mask)}
-	heading := func(s string) string { return mask(cutLine(s, maxTopic)) }
-	if p.HasEntries() {
-		p.Place, p.Front, p.Summary, p.Origin = in.Path, mask(in.Front), in.Summary, in.Origin
-		heading = mask
-	}
-	for i := range in.Parts {
-		part := memory.ImportedPart(in.Parts[i])
-		if !slices.Contains([]string{"", "person", "agent"}, part.Author) {
-			return api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent", i+1, part.Author)
-		}
-		part.Section, part.Text = convertEach(part.Section, heading), mask(part.Text)
-		part.Evidence, part.Tags = convertEach(part.Evidence, maskLine), convertEach(part.Tags, maskLine)
-		part.Attributes = map[string]string{}
-		for key, value := range in.Parts[i].Attributes {
-			value = memory.CleanLine(value)
-			if value != "" {
-				part.Attributes[key] = mask(value)
-			}
-		}
-		p.Parts = append(p.Parts, part)
-	}
-	slices.Sort(credentials)
-	p.result.Credentials = slices.Compact(credentials)
 	return nil
 }
 
-// planImport sets the change that writes a record to its file: the one at a known
-// path that contains an earlier version, or a new one. It sets none if nothing is
-// to be written, or was written already, also by an import of the same text from a file that
-// has moved.
-func (m adminOps) planImport(ctx context.Context, c Call, p *recordImport, known map[string][]string) error {
-	wanted, result, paths := p.Place, &p.result, known[p.Suffix()]
-	if err := m.resolveEvidence(ctx, c, p.Imported); err != nil {
-		return err
+// removeSecrets returns a JSON value without credentials, and adds their kinds to rules.
+func removeSecrets(value any, rules *[]string) any {
+	switch v := value.(type) {
+	case string:
+		text, found := secrets.Remove(v)
+		*rules = append(*rules, found...)
+		return text
+	case []any:
+		for i := range v {
+			v[i] = removeSecrets(v[i], rules)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = removeSecrets(v[key], rules)
+		}
 	}
+	return value
+}
+
+// place finds the file of a record, and adds the record to its change.
+func (b *importBatch) place(ctx context.Context, p *importedRecord) error {
 	switch {
-	case p.Summary != "":
-		return m.importSummary(ctx, c, p)
-	case p.HasEntries():
-		if err := m.placeEntries(ctx, c, p); err != nil {
-			return err
+	case p.Entry != nil:
+		return b.placeEntry(ctx, p)
+	case p.Item != nil:
+		return b.placeItem(ctx, p)
+	}
+	return b.placeFile(p)
+}
+
+// placeFile adds the change that writes a record to a file of its own: the one that contains
+// an earlier version, or a new one.
+func (b *importBatch) placeFile(p *importedRecord) error {
+	record := &memory.Imported{Program: b.program, ID: p.ID, Title: cutLine(p.Title, maxTopic),
+		Created: p.Created, Updated: p.Updated, Tags: p.Tags}
+	for i, part := range p.Parts {
+		if !slices.Contains([]string{"", "person", "agent", "attachment"}, part.Author) {
+			return api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent, attachment", i+1, part.Author)
 		}
-		copies := m.archivedCopies(p.Place, func(*index.FileInfo) bool { return true })
-		paths = slices.Concat(paths, []string{p.Place}, copies)
-	default:
-		p.data, p.changes = p.File(m.Layout)
+		record.Parts = append(record.Parts, memory.ImportedPart(part))
 	}
-	stem := strings.TrimSuffix(p.Path(m.Location, true), p.Suffix())
-	if p.Origin == "" {
-		paths = slices.Concat(paths, known[stem])
-	}
-	for _, at := range paths {
-		if p.state != memory.ImportOther {
-			break
-		}
-		file, err := m.Writer.Vault.Read(at)
-		if err != nil {
-			continue
-		}
-		p.state = p.StateIn(m.Layout, file.Data, p.data)
-		if p.state == memory.ImportOther && p.Origin == "" && memory.SameImport(file.Data, p.data) {
-			p.state = memory.ImportSame
-		}
-		result.Path = api.TextIf(p.state != memory.ImportOther, at)
-	}
-	if p.state == memory.ImportSame || p.state == memory.ImportEdited {
-		return nil
-	}
-	if result.Path == "" {
-		result.Path = cmp.Or(p.Place, p.Path(m.Location, true))
-		if m.Writer.Vault.Skips(result.Path, false) != "" || secrets.MatchingRule(result.Path) != "" {
-			result.Path = p.Path(m.Location, false)
-		}
-	}
-	if wanted != "" && result.Path != wanted {
-		p.changes["path"] = len(p.Parts)
-	}
-	if reason := m.Writer.Vault.Skips(result.Path, false); reason != "" {
-		return api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)
-	}
-	next := m.Parse(vault.File{Path: result.Path, Data: p.data, ModTime: m.Now()})
-	switch {
-	case !ownPlace(c, next.Place) || next.For(c.View) == nil:
-		return notFound("file", result.Path)
-	case next.Unsound || !p.HasEntries() && next.Partition.Visibility != memory.PrivateOnly:
+	data := record.File(b.Layout)
+	at := cmp.Or(b.known[record.Suffix()], record.Path(b.Location))
+	p.result.Path = at
+	next := b.Parse(vault.File{Path: at, Data: data, ModTime: b.Now()})
+	switch reason := b.Writer.Vault.Skips(at, false); {
+	case reason != "":
+		return api.Errorf(api.Unavailable, "%s is excluded from memory: %s", at, reason)
+	case next.Unsound, next.Partition.Visibility != memory.PrivateOnly, next.For(b.call.View) == nil:
 		return api.Errorf(api.Invalid, "the record cannot be written as a private file")
 	}
-	p.write = &vault.Change{Path: result.Path, Cause: "import", Requested: true,
+	b.whole = append(b.whole, p)
+	b.changes = append(b.changes, vault.Change{Path: at, Cause: "import", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			p.state = importCreated
-			if old != nil {
-				p.state = p.StateIn(m.Layout, old.Data, p.data)
-				if p.state == memory.ImportOther {
-					return nil, api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
-				}
+			write := !b.dryRun
+			switch {
+			case old == nil:
+				p.result.State = importCreated
+			case bytes.Equal(old.Data, data):
+				p.result.State, write = importSame, false
+			case memory.EditedImport(old.Data):
+				p.result.State, write = importEdited, false
+			default:
+				p.result.State = importRewritten
 			}
-			if p.dryRun || p.state != importCreated && p.state != memory.ImportOlder {
+			if !write {
 				return nil, nil
 			}
-			return p.data, nil
-		}}
+			return data, nil
+		}})
 	return nil
 }
 
-// exportPage bounds the text of a page, in bytes. A page contains one file at
-// least.
-const exportPage = 512 << 10
+// frontVisibility matches the visibility in a frontmatter.
+var frontVisibility = lazyregexp.New(`(?m)^visibility:.*\n`)
 
-// export returns the readable text of all files, in pages. The pages are those of
-// the files as answers show their names, so that a cursor contains no credential.
-func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api.ExportAnswer, error) {
-	if err := index.CheckPath(r.Path); err != nil {
-		return nil, api.Errorf(api.Invalid, "path: %v", err)
-	}
-	answer := &api.ExportAnswer{Files: []api.ExportFile{}, Index: m.indexState(c)}
-	list := m.Index.Files(func(f *index.FileInfo) bool {
-		return f.Readable(c.View) && (r.IncludeArchived || f.Kind != memory.Archive) &&
-			(r.Path == "" || index.MatchPath(r.Path, f.Path))
-	})
-	names := make(map[string]string, len(list))
-	for _, f := range list {
-		names[f.Path] = shownPath(f.Path)
-	}
-	slices.SortStableFunc(list, func(a, b *index.FileInfo) int { return strings.Compare(names[a.Path], names[b.Path]) })
-	size, last := 0, ""
-	for _, f := range list {
-		name := names[f.Path]
-		if name <= r.Cursor {
-			continue
-		}
-		if size >= exportPage && name != last {
-			answer.Next = last
-			break
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		doc, err := m.loadFile(c, f.Path)
-		if err != nil {
-			continue // removed, or no longer readable
-		}
-		file := api.ExportFile{Path: doc.Place.Path}
-		if r.Entries {
-			for i := range doc.Entries {
-				e := &doc.Entries[i]
-				if !e.Readable(c.View) {
-					continue
-				}
-				entry := importer.WholeEntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc))
-				if len(file.Entries) == 0 && c.View.Readable(doc.Partition) {
-					entry.Front = doc.FrontText()
-				}
-				file.Entries = append(file.Entries, entry)
-				size += len(e.Text)
-			}
-		} else {
-			file.Text = doc.Shown(c.View).Text()
-			size += len(file.Text)
-		}
-		last = name
-		answer.Files = append(answer.Files, file)
-	}
-	return answer, nil
-}
-
-// Changes of imported entries in answers, beside those of [memory.Imported.File].
-const (
-	changeTitle = "title" // another summary has the title
-	changeText  = "text"
-)
-
-// resolveEvidence replaces the ids in the evidence of a record by the places of the
-// entries that an import from the same origin has written.
-func (m adminOps) resolveEvidence(ctx context.Context, c Call, record *memory.Imported) error {
-	for i := range record.Parts {
-		evidence := record.Parts[i].Evidence
-		for j, piece := range evidence {
-			if record.Origin == "" || strings.ContainsAny(piece, "/#") {
-				continue
-			}
-			refs, err := m.Index.ByID(ctx, c.View, piece)
-			if err != nil {
-				return err
-			}
-			for _, ref := range refs {
-				day, name, _ := strings.Cut(path.Base(ref.Path), ".")
-				if memory.IsDay(day) && (name == record.Origin+".md" || strings.HasPrefix(name, record.Origin+"-")) {
-					evidence[j] = "memory/" + path.Base(ref.Path) + "#" + piece // also if it is archived now
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// placeEntries sets the place of a record of entries and the content of its file. The place
-// is its path, unless the file there belongs to others or was edited. Such a file stays, and
-// the entries that it lacks go to a private file of imports. If it lacks none, the result is
-// final.
-func (m adminOps) placeEntries(ctx context.Context, c Call, p *recordImport) error {
-	place := m.Layout.Place(p.Place)
-	if strings.HasPrefix(p.Place, "_longterms/") && !ownPlace(c, place) {
-		dir, err := m.subjectDir(ctx, &c)
+// placeEntry adds an entry to its file, which is one of imports if the file is not the
+// owner's. A file of other readers stays, and the entry is written beside it.
+func (b *importBatch) placeEntry(ctx context.Context, p *importedRecord) error {
+	e, at := p.Entry, p.Entry.Path
+	if at == "" {
+		dir, err := b.subjectDir(ctx, &b.call)
 		if err != nil {
 			return err
 		}
-		_, below, _ := strings.Cut(strings.TrimPrefix(p.Place, "_longterms/"), "/")
-		place, p.Front = m.Layout.Place(dir+"/"+below), "" // which names another subject
+		at = dir + "/" + e.Summary + ".md"
 	}
-	p.Place = place.Path
-	_, isMarkdown := memory.CutMarkdown(place.Path)
-	reserved := strings.HasPrefix(place.Path, "_longterms/_") // files of memwatchd
-	if isMarkdown && !reserved && badPath(place.Path) == "" && place.Copy == "" && ownPlace(c, place) &&
-		m.Writer.Vault.Skips(place.Path, false) == "" {
-		p.data, p.changes = p.File(m.Layout)
-		file, err := m.Writer.Vault.Read(place.Path)
-		if err != nil {
-			return nil // free, or the writer reports why not
-		}
-		state := p.StateIn(m.Layout, file.Data, p.data)
-		if state == memory.ImportSame || state == memory.ImportOlder {
-			return nil
-		}
-		byID := state == memory.ImportEdited && place.Kind != memory.Items
-		rest := m.missingParts(p, m.Parse(file), byID)
-		if len(rest) == 0 {
-			p.result.Path, p.state = place.Path, memory.ImportSame
-			if byID {
-				p.state = memory.ImportEdited
-			}
-			return nil
-		}
-		p.Parts = rest
+	_, isMarkdown := memory.CutMarkdown(at)
+	excluded := cmp.Or(badPath(at), b.Writer.Vault.Skips(at, false), b.Layout.Skip(at))
+	if !isMarkdown || excluded != "" || !ownPlace(b.call, b.Layout.Place(at)) || strings.HasPrefix(at, "_longterms/_") {
+		at, e.Front, e.Visibility = memory.ImportsDir+"/"+b.program+"/"+memory.FileSlug(at)+".md", "", ""
 	}
-	p.Title = cmp.Or(p.Place, p.Title)
-	p.Place, p.Front = p.Path(m.Location, true), ""
-	for i := range p.Parts {
-		p.Parts[i].Attributes["visibility"] = memory.PrivateOnly.String()
+	_, name, _ := cutID(e.ID)
+	name = strings.Join(strings.Fields(name), "-")
+	id := name
+	if strings.HasPrefix(name, "~") { // it follows from the text
+		id = ""
 	}
-	p.data, p.changes = p.File(m.Layout)
+	attributes := map[string]string{"id": id, "type": e.Type, "importance": formatNumber(e.Importance),
+		"source": e.Source, "written_by": e.WrittenBy, "created": attributeTime(p.Created),
+		"updated": attributeTime(p.Updated)}
+	maps.Copy(attributes, e.Attributes)
+	if e.Confidence != nil {
+		attributes["confidence"] = strconv.FormatFloat(*e.Confidence, 'g', -1, 64)
+	}
+	content := e.Content
+	for _, tag := range e.Tags {
+		content, _ = b.Layout.AddTag(content, strings.TrimPrefix(strings.TrimSpace(tag), "#"))
+	}
+	put := &memory.Put{Text: content, Attributes: attributes, Evidence: e.Evidence}
+	if err := b.Layout.FitImported(at, put); err != nil {
+		return writeError(err)
+	}
+	section := convertEach(e.Section, memory.CleanLine)
+	p.revise = func(doc *memory.Document, r *memory.Revision, known map[string]int) (string, error) {
+		i, ok := known["#"+name]
+		if !ok && id == "" {
+			i, ok = known[put.Entry().Norm]
+		}
+		switch {
+		case !ok:
+			r.Append(section, put)
+			return importCreated, nil
+		case i < 0 || id == "": // elsewhere, or with this text
+			return importSame, nil
+		}
+		old := &doc.Entries[i]
+		state := compareImport(old, old.Norm, put.Entry().Norm, p.Updated)
+		if state == importRewritten {
+			r.Replace(i, put, time.Time{})
+		}
+		return state, nil
+	}
+	visibility := orPrivate(e.Visibility)
+	fresh := []byte(frontVisibility().ReplaceAllString(e.Front, ""))
+	b.addEntry(p, importedFile{call: b.call, targets: b.targets(b.call, at, visibility, visibility, fresh)})
 	return nil
 }
 
-// missingParts returns the parts of a record that a file lacks: by their ids, else by
-// their sections and texts.
-func (m adminOps) missingParts(p *recordImport, there *memory.Document, byID bool) (rest []memory.ImportedPart) {
-	name := func(e *memory.Entry) string { return strings.Join(e.Sections, "\x00") + "\x00" + e.Text }
-	known := map[string]bool{"": true} // ids or names
-	for i := range there.Entries {
-		known[there.Entries[i].ID], known[name(&there.Entries[i])] = byID, !byID
+// attributeTime returns a time as an attribute, empty for an unknown time.
+func attributeTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
 	}
-	doc := m.Layout.Parse(p.Place, p.data, memory.Meta{})
-	for i, part := range p.Parts {
-		switch {
-		case byID && known[part.Attributes["id"]]:
-		case !byID && len(doc.Entries) == len(p.Parts) && known[name(&doc.Entries[i])]:
-		default:
-			rest = append(rest, part)
-		}
-	}
-	return rest
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// importSummary writes a summary of another program to the owner's file of summaries.
-// It replaces only the one from the same origin, unless that one is newer or was
-// edited; beside a summary of the same name from elsewhere, the name gets the
-// origin.
-func (m adminOps) importSummary(ctx context.Context, c Call, p *recordImport) error {
-	dir, err := m.subjectDir(ctx, &c)
+// compareImport returns the state of a record whose entry has a text and would get the text
+// next, which was written at a time.
+func compareImport(e *memory.Entry, text, next string, at time.Time) string {
+	origin := e.Attributes[memory.OriginAttribute]
+	switch {
+	case text == next:
+		return importSame
+	case origin != "" && origin != memory.TextDigest(text), !at.After(e.Time):
+		return importEdited
+	}
+	return importRewritten
+}
+
+// placeItem adds a keyed item to the file of its subject, namespace and readers.
+func (b *importBatch) placeItem(ctx context.Context, p *importedRecord) error {
+	item, c := p.Item, b.call
+	item.Subject, item.Key = cmp.Or(item.Subject, c.Scope.Subject), strings.TrimSpace(item.Key)
+	item.Source = cmp.Or(oneLine(item.Source), "import")
+	put := api.ItemPutRequest{Namespace: item.Namespace, Key: item.Key, Confidence: item.Confidence,
+		Visibility: orPrivate(api.VisibilityName(item.Visibility))}
+	err := cmp.Or(api.RequestOf(put).Check(), memory.ValidSubject(item.Subject), b.checkItem(item, item.Source))
 	if err != nil {
 		return err
 	}
-	result := &p.result
-	result.Path, p.state = dir+"/"+p.Summary+".md", memory.ImportSame
-	s, err := m.summaryOf(c, p)
-	if err != nil {
+	c.Scope = memory.Scope{Subject: item.Subject, Context: memory.Private}
+	if err := b.renewView(&c); err != nil {
 		return err
 	}
-	section := p.Parts[0].Section
-	if len(section) == 0 {
-		section = []string{memory.SummarySection}
+	if _, err := b.subjectDir(ctx, &c); err != nil {
+		return err
 	}
-	initial, visibility := memory.NewItems(c.Scope.Subject), orPrivate(p.Parts[0].Attributes["visibility"])
-	if visibility == memory.PublicOK.String() {
-		result.Path = memory.BesideFile(result.Path, memory.PublicFile)
-		initial = memory.WithVisibility(initial, visibility)
+	at, initial := itemPath(item.Subject, item.Namespace), memory.NewItems(item.Subject)
+	other := memory.BesideFile(at, memory.PublicFile)
+	if put.Visibility == memory.PublicOK.String() {
+		at, other, initial = other, at, memory.WithVisibility(initial, put.Visibility)
 	}
-	delete(s.Attributes, "visibility")
-	_, _, err = m.editFile(ctx, c, fileEdit{
-		writeTarget: writeTarget{path: result.Path, initial: initial, audience: visibility},
-		cause:       "import", dryRun: p.dryRun,
-		change: func(doc *memory.Document, r *memory.Revision) error {
-			p.state = memory.ImportSame
-			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, p.Origin)} {
-				next := s
-				next.Title = title
-				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return isSummary(&e, &addition{Put: next}) })
-				if at < 0 {
-					p.state = importCreated
-					r.Append(section, &next)
-					return nil
-				}
-				e := &doc.Entries[at]
-				same := e.SummaryText() == s.Text
-				switch {
-				case same && next.IsAt(e):
-				case e.Attributes[memory.OriginAttribute] != p.Origin:
-					p.changes[changeTitle] = 1
-					continue
-				case e.Time.Before(p.Changed()):
-					p.state = memory.ImportOlder
-					r.Replace(at, &next, m.Now())
-				case !same: // else only its evidence has moved
-					p.state = memory.ImportEdited
+	if beside, err := b.Files.Load(other); err == nil && len(itemsNamed(beside, item.Key)) > 0 {
+		return api.Errorf(api.Conflict, "the item is in %s, with other readers; set its visibility first", other)
+	}
+	p.revise = func(doc *memory.Document, r *memory.Revision, _ map[string]int) (string, error) {
+		return b.reviseItem(doc, r, p)
+	}
+	b.addEntry(p, importedFile{call: c, targets: []writeTarget{{path: at, initial: initial, audience: put.Visibility}}})
+	return nil
+}
+
+// reviseItem writes a keyed item in place of the first one of the same key.
+func (b *importBatch) reviseItem(doc *memory.Document, r *memory.Revision, p *importedRecord) (string, error) {
+	item, at, state := p.Item, -1, importCreated
+	updated := cmp.Or(p.Updated, b.Now().UTC().Truncate(time.Second))
+	id := memory.NewID(takenIDs(doc), item.Namespace, item.Key, item.Value, attributeTime(updated))
+	if named := itemsNamed(doc, item.Key); len(named) > 0 {
+		at = named[0]
+		e := &doc.Entries[at]
+		_, value, _ := e.Item()
+		state = compareImport(e, value, item.Value, p.Updated)
+		id = e.ID
+	}
+	confidence := ""
+	if item.Confidence != nil {
+		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
+	}
+	put := &memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value, Attributes: map[string]string{
+		"id": strings.TrimPrefix(id, "~"), "confidence": confidence, "source": item.Source,
+		"created": attributeTime(cmp.Or(p.Created, updated)), "updated": attributeTime(updated),
+		memory.OriginAttribute: memory.TextDigest(item.Value)}}
+	err := b.Layout.Fit(doc.Place.Path, put)
+	switch {
+	case err != nil:
+		return "", writeError(err)
+	case at < 0:
+		r.Insert(doc.ItemInsertionPoint(), put)
+	case state == importRewritten:
+		r.Replace(at, put, time.Time{})
+	}
+	return state, nil
+}
+
+// addEntry adds a record to the records of its file.
+func (b *importBatch) addEntry(p *importedRecord, file importedFile) {
+	at := slices.IndexFunc(b.files, func(f *importedFile) bool {
+		return f.targets[0].path == file.targets[0].path && f.targets[0].audience == file.targets[0].audience
+	})
+	if at < 0 {
+		at = len(b.files)
+		b.files = append(b.files, &file)
+	}
+	b.files[at].records = append(b.files[at].records, p)
+}
+
+// writeEntries writes the records of a file as one change, or if that fails one by one.
+func (b *importBatch) writeEntries(ctx context.Context, f importedFile) {
+	err := eachTarget(f.targets, func(t writeTarget) error {
+		_, written, err := b.editFile(ctx, f.call, fileEdit{writeTarget: t, cause: "import", group: b.group,
+			dryRun: b.dryRun, change: func(doc *memory.Document, r *memory.Revision) error {
+				known := b.knownEntries(doc, f.targets)
+				for _, p := range f.records {
+					state, err := p.revise(doc, r, known)
+					p.result.Path, p.result.State = t.path, state
+					p.fail(err)
 				}
 				return nil
-			}
-			return nil
-		},
+			}})
+		b.group = cmp.Or(b.group, written.ID)
+		return err
 	})
-	return err
+	for i := range f.records {
+		switch single := (importedFile{f.call, f.targets, f.records[i : i+1]}); {
+		case err != nil && len(f.records) > 1:
+			b.writeEntries(ctx, single)
+		case err != nil:
+			f.records[i].fail(err)
+		}
+	}
 }
 
-// summaryOf returns the summary in a record, and counts its differences from the record.
-func (m adminOps) summaryOf(c Call, p *recordImport) (s memory.Put, err error) {
-	if len(p.Parts) != 1 || p.Summary != "profile" && p.Summary != "project" {
-		return s, api.Errorf(api.Invalid, "summary: %q is not profile or project with one part", p.Summary)
+// knownEntries returns the indexes of the entries of a file by #id and by text, and -1 for
+// those in its archived copies and in other targets of the import.
+func (b *importBatch) knownEntries(doc *memory.Document, targets []writeTarget) map[string]int {
+	known := map[string]int{}
+	paths := b.archivedCopies(doc.Place.Path, func(*index.FileInfo) bool { return true })
+	for _, t := range targets {
+		paths = append(paths, t.path)
 	}
-	part := &p.Parts[0]
-	text := oneLine(part.Text)
-	p.changes = map[string]int{}
-	if text != strings.TrimSpace(part.Text) {
-		p.changes[changeText] = 1
-	}
-	s = memory.Put{Form: memory.FactForm, Title: cmp.Or(p.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
-		Attributes: maps.Clone(part.Attributes)}
-	parse := func(text string) (e memory.Entry) {
-		if d := m.Layout.Parse(p.result.Path, []byte(text+"\n"), memory.Meta{}); len(d.Entries) == 1 {
-			e = d.Entries[0]
+	for _, at := range paths {
+		if other, err := b.Files.Load(at); err == nil {
+			for i := range other.Entries {
+				known["#"+other.Entries[i].ID], known[other.Entries[i].Norm] = -1, -1
+			}
 		}
-		return e
 	}
-	if e := parse(text); e.Block == memory.Item && e.Title != "" {
-		s.Title, s.Text = e.Title, e.SummaryText()
+	for i := range doc.Entries {
+		known["#"+doc.Entries[i].ID], known[doc.Entries[i].Norm] = i, i
 	}
-	for _, tag := range part.Tags {
-		s.Text, _ = m.Layout.AddTag(s.Text, tag)
-	}
-	if s.Attributes["type"] == parse("- "+s.Text).Type {
-		delete(s.Attributes, "type")
-	}
-	if strings.ContainsAny(s.Attributes["id"], " \t") {
-		delete(s.Attributes, "id")
-	}
-	s.Attributes[memory.OriginAttribute] = p.Origin
-	if err := m.Layout.Fit(p.result.Path, &s); err != nil {
-		return s, api.Errorf(api.Invalid, "%s %q: %v", p.Summary, s.Title, err)
-	}
-	return s, nil
+	return known
 }

@@ -17,6 +17,10 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
+// maxYear is the last year of times in RFC 3339. Imported times are earlier,
+// because each later change of an item has a later time.
+const maxYear = 9999
+
 // itemPut stores an item for the canonical subject. The item replaces all items
 // of that key that the caller may change in the same file, and in private in all files,
 // and keeps the id and the time of creation of the one that takes precedence. An item
@@ -191,7 +195,7 @@ func insertItem(l *memory.Layout, doc *memory.Document, r *memory.Revision, held
 		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
 	}
 	p := &memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value, Attributes: map[string]string{
-		"id": item.ID, "visibility": "", "confidence": confidence, "source": item.Source,
+		"id": item.ID, "visibility": "", memory.OriginAttribute: "", "confidence": confidence, "source": item.Source,
 		"created": item.Created.Format(time.RFC3339Nano), "updated": item.Updated.Format(time.RFC3339Nano),
 	}}
 	if err := l.Fit(doc.Place.Path, p); err != nil {

@@ -170,6 +170,9 @@ func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry) ([]
 			l.Anchor = id
 		default:
 			l.Path, _ = m.findFile(c, piece)
+			if doc, e, err := m.findEntry(ctx, c, piece); l.Path == "" && err == nil {
+				l.Path, l.Anchor = doc.Place.Path, e.ID
+			}
 		}
 		l.Missing = l.Path == "" && !strings.Contains(piece, "://") && !strings.HasPrefix(piece, "/")
 		links = append(links, l)
@@ -226,7 +229,7 @@ func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 // targets are the files and entries that evidence and links can mean.
 type targets struct {
 	layout   *memory.Layout
-	places   map[string]bool     // path, and path#id
+	places   map[string]bool     // path, path#id, and id
 	copies   map[string][]string // paths of archived files, by day/name
 	archived map[string]bool     // ids in archives
 	named    map[string][]string // paths by keys of names
@@ -244,7 +247,7 @@ func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
 		k.places[f.Path] = true
 		for i := range doc.Entries {
 			id := strings.Clone(doc.Entries[i].ID)
-			k.places[f.Path+"#"+id] = true
+			k.places[f.Path+"#"+id], k.places[id] = true, true
 			if f.Kind == memory.Archive {
 				k.archived[id] = true
 			}

@@ -131,8 +131,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		run = addForgetSteps(c)
 	case "compact", "compress", "conflicts_merge", "undo", "wipe_subject":
 		run = addPlanSteps(c)
-	case "import", "item_import":
-		run = addImport(c, form, op)
+	case "import":
+		run = addImport(c, form)
 	case "export":
 		run = addExport(c, g)
 	case "status":

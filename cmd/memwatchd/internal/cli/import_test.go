@@ -2,64 +2,45 @@ package cli
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/internal/importer"
 )
 
-// TestKeepInvalid keeps lines, also where another user has put a link to a file of the
-// caller.
-func TestKeepInvalid(t *testing.T) {
-	dir := t.TempDir()
-	own, file := filepath.Join(dir, "own"), filepath.Join(dir, "a.jsonl")
-	for range 2 {
-		testkit.Must(t, keepInvalid(file, []byte("bad\n")))
-	}
-	if err := keepInvalid(file, []byte("worse\n")); err == nil {
-		t.Error("other lines are replaced")
-	}
-	if got, err := os.ReadFile(file + ".invalid"); err != nil || string(got) != "bad\n" {
-		t.Errorf("the file contains %q, %v", got, err)
-	}
-	linked := filepath.Join(dir, "b.jsonl")
-	if err := os.Symlink(own, linked+".invalid"); err != nil {
-		t.Skip(err)
-	}
-	if err := keepInvalid(linked, []byte("bad\n")); err == nil {
-		t.Error("a link is followed")
-	}
-	if _, err := os.Stat(own); err == nil {
-		t.Error("the target of a link was written")
-	}
-}
-
-// TestBatch checks that each line is sent once, in requests below the limit, which are
-// told the number of earlier lines.
-func TestBatch(t *testing.T) {
-	op, err := api.LookUp("item_import")
-	testkit.Must(t, err)
-	var all strings.Builder
-	b := &batch{req: op.NewRequest(), param: "lines"}
-	b.send = func(_ context.Context, before int) error {
-		lines, _ := b.req.GivenValue("lines")
-		if n := strings.Count(all.String(), "\n"); n != before || len(lines) > maxImportBatch {
-			t.Errorf("%d bytes after %d lines, want %d", len(lines), before, n)
+// TestImportBatch checks that each record is sent once, in requests below the limit, whose
+// answers count the records of all requests.
+func TestImportBatch(t *testing.T) {
+	sent := 0
+	b := &importBatch{seen: map[string][32]byte{}, send: func(_ context.Context, lines string) (*api.ImportAnswer, error) {
+		n := strings.Count(lines, "\n")
+		if len(lines) > maxImportLine {
+			t.Errorf("a request of %d bytes", len(lines))
 		}
-		all.WriteString(lines)
-		return nil
+		sent += n
+		answer := &api.ImportAnswer{}
+		answer.Add(&api.ImportAnswer{Records: []api.ImportedRecord{{Line: n, State: "created"}}})
+		return answer, nil
+	}}
+	add := func(id string, n int) error {
+		return b.add(t.Context(), &api.ImportRecord{ID: id, Title: strings.Repeat("x", n)})
 	}
-	want := ""
-	for _, n := range []int{1, maxImportBatch / 2, maxImportBatch / 2, 0, maxImportBatch, 3} {
-		line := strings.Repeat("x", max(n-3, 0)) + "\n"
-		want += line
-		testkit.Must(t, b.add(t.Context(), line))
+	for i, n := range []int{1, maxImportBatch / 2, maxImportBatch / 2, 0, maxImportBatch, 3} {
+		testkit.Must(t, add(fmt.Sprint(i), n))
+		testkit.Must(t, add(fmt.Sprint(i), n)) // the same again
+	}
+	for _, err := range []error{add("1", 0), add("large", maxImportLine)} {
+		if _, ok := errors.AsType[*importer.Problem](err); !ok {
+			t.Errorf("got the error %v", err)
+		}
 	}
 	testkit.Must(t, b.flush(t.Context()))
-	if all.String() != want || b.sent != 6 {
-		t.Errorf("%d bytes were sent, want %d", all.Len(), len(want))
+	last := b.sum.Records[len(b.sum.Records)-1]
+	if sent != 6 || last.Line != 6 || b.sum.Created != len(b.sum.Records) {
+		t.Errorf("%d records were sent, the last as line %d", sent, last.Line)
 	}
 }
