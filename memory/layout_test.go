@@ -20,7 +20,7 @@ func TestPlace(t *testing.T) {
 			t.Errorf("%q has the place %+v and could be a file of the memory directory", in[0], place)
 		}
 		var b strings.Builder
-		dump(&b, "", "", reflect.ValueOf(place))
+		dump(&b, "", "", reflect.ValueOf(place), Partition{})
 		return strings.TrimSpace(b.String())
 	})
 }

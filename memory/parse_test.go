@@ -53,27 +53,35 @@ func TestParseGolden(t *testing.T) {
 // for people.
 var omitted = map[string]bool{"Span": true, "Comment": true, "Box": true, "Heading": true, "Path": true, "Message": true, "Written": true}
 
-// dump appends the fields of a struct that are not zero, and on lines of their own the
-// structs in it. It omits derived ids, see [TestDerivedIDs].
-func dump(b *strings.Builder, indent, name string, v reflect.Value) {
+// dump appends the fields of a struct that are not zero, with those of structs in it, and on
+// lines of their own the elements of lists, but problems as CODE:LINE. It omits derived ids,
+// see [TestDerivedIDs], and in entries the partition of the document.
+func dump(b *strings.Builder, indent, name string, v reflect.Value, partition Partition) {
 	b.WriteString(indent + name)
-	var below []func()
+	var below strings.Builder
+	dumpFields(b, &below, indent+"  ", v, partition)
+	b.WriteByte('\n')
+	b.WriteString(below.String())
+}
+
+func dumpFields(b, below *strings.Builder, indent string, v reflect.Value, partition Partition) {
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Name
 		if !v.Type().Field(i).IsExported() || f.IsZero() || omitted[name] {
 			continue
 		}
 		switch value := f.Interface().(type) {
-		case Place:
-			below = append(below, func() { dump(b, indent+"  ", name, f) })
-		case Front:
-			below = append(below, func() { dump(b, indent+"  ", name, f) })
-		case []Heading, []Entry, []Problem, []Field, []Task, []Link:
-			below = append(below, func() {
-				for i := range f.Len() {
-					dump(b, indent+"  ", f.Type().Elem().Name(), f.Index(i))
-				}
-			})
+		case Place, Front:
+			b.WriteString(" " + name + ":")
+			dumpFields(b, below, indent, f, partition)
+		case []Problem:
+			for _, p := range value {
+				fmt.Fprintf(b, " %s:%d", p.Code, p.Line)
+			}
+		case []Heading, []Entry, []Field, []Task, []Link:
+			for i := range f.Len() {
+				dump(below, indent, f.Type().Elem().Name(), f.Index(i), partition)
+			}
 		case []byte:
 		case time.Time:
 			fmt.Fprintf(b, " %s=%s", name, value.Format(time.RFC3339Nano))
@@ -82,18 +90,16 @@ func dump(b *strings.Builder, indent, name string, v reflect.Value) {
 				fmt.Fprintf(b, " %s=%q", name, value)
 			}
 		default:
-			fmt.Fprintf(b, " %s=%v", name, value)
+			if value != any(partition) {
+				fmt.Fprintf(b, " %s=%v", name, value)
+			}
 		}
-	}
-	b.WriteByte('\n')
-	for _, write := range below {
-		write()
 	}
 }
 
 func dumpDocument(d *Document) string {
 	var b strings.Builder
-	dump(&b, "", "Document", reflect.ValueOf(*d))
+	dump(&b, "", fmt.Sprintf("Document Partition=%v", d.Partition), reflect.ValueOf(*d), d.Partition)
 	for i := range d.Entries {
 		if key, value, ok := d.Entries[i].Item(); ok && d.Place.Kind == Items {
 			fmt.Fprintf(&b, "value %q = %q\n", key, value)

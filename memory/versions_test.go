@@ -16,7 +16,7 @@ import (
 
 // TestMergeVersions compares merges with the archives in testdata/versions: each has
 // the files ours and theirs, base if it is known, and the results: merged, marked
-// if there are conflicts, and the counts.
+// if there are conflicts, as the lines that differ from ours, and the counts.
 func TestMergeVersions(t *testing.T) {
 	golden.Run(t, "versions", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		path := "memory/2026-02-05.md"
@@ -28,10 +28,13 @@ func TestMergeVersions(t *testing.T) {
 			texts[f.Name] = f.Data
 		}
 		m := testLayout().MergeVersions(path, texts["base"], texts["ours"], texts["theirs"])
-		a.Files = append(a.Files, txtar.File{Name: "→ merged", Data: versionText(m, KeepOurs)})
+		shown := func(name string, keep Keep) {
+			a.Files = append(a.Files, txtar.File{Name: "→ " + name, Data: golden.Changed(texts["ours"], versionText(m, keep))})
+		}
+		shown("merged", KeepOurs)
 		if len(m.Conflicts) > 0 && !m.Whole {
-			a.Files = append(a.Files, txtar.File{Name: "→ marked", Data: versionText(m, KeepMarked)},
-				txtar.File{Name: "→ both", Data: versionText(m, KeepBoth)})
+			shown("marked", KeepMarked)
+			shown("both", KeepBoth)
 		}
 		a.Files = append(a.Files, txtar.File{Name: "→ counts", Data: fmt.Appendf(nil,
 			"added %d, changed %d, removed %d, conflicts %d, whole %t, additions %t\n",

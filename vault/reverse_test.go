@@ -22,14 +22,14 @@ func reverseText(now, before, after []byte) ([]byte, error) {
 	return reverse(now, r, before, after)
 }
 
-// TestReverse has cases with the content before, after, and now, and the
-// result of reversing the change or the reason why it fails.
+// TestReverse has cases with the content before, after, and now, and the lines
+// that reversing the change replaces or the reason why it fails.
 func TestReverse(t *testing.T) {
 	golden.Run(t, "reverse", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		for f := range slices.Chunk(a.Files, 4) {
 			now, before, after := golden.Decode(f[2].Data), golden.Decode(f[0].Data), golden.Decode(f[1].Data)
 			got, err := reverseText(now, before, after)
-			f[3] = txtar.File{Name: "wanted", Data: golden.Encode(got)}
+			f[3] = txtar.File{Name: "wanted", Data: golden.Changed(f[2].Data, golden.Encode(got))}
 			if conflict, ok := errors.AsType[*ConflictError](err); ok {
 				f[3] = txtar.File{Name: "refused", Data: []byte(conflict.Reason + "\n")}
 			} else {
