@@ -4,7 +4,7 @@
   outputs =
     { self, nixpkgs }:
     let
-      about = builtins.fromJSON (builtins.readFile ./packaging/about.json);
+      about = builtins.fromJSON (builtins.readFile ./tools/packaging/about.json);
       systems = [
         "aarch64-darwin"
         "aarch64-linux"

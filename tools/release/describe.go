@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A description contains the facts that the files of packaging/ mention, so that
-// each is written once: those of packaging/about.json, and those of the release.
+// A description contains the facts that the files of tools/packaging/ mention, so that
+// each is written once: those of tools/packaging/about.json, and those of the release.
 type description struct {
 	Name         string   `json:"name"`
 	Title        string   `json:"title"`
@@ -43,7 +43,7 @@ type description struct {
 // describe returns the description of the release. The program must have been
 // built, because it contains the version.
 func (m *maker) describe() (*description, error) {
-	data, err := os.ReadFile(filepath.Join(m.source, "packaging", "about.json"))
+	data, err := os.ReadFile(filepath.Join(m.source, "tools", "packaging", "about.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (m *maker) describe() (*description, error) {
 	r := json.NewDecoder(bytes.NewReader(data))
 	r.DisallowUnknownFields()
 	if err := r.Decode(d); err != nil {
-		return nil, fmt.Errorf("packaging/about.json: %w", err)
+		return nil, fmt.Errorf("tools/packaging/about.json: %w", err)
 	}
 	d.Commit, err = output(m.source, nil, "git", "rev-parse", "HEAD")
 	d.Version, d.Number = m.version, strings.TrimPrefix(m.version, "v")
@@ -65,10 +65,10 @@ func (d *description) on(p platform) *description {
 	return &one
 }
 
-// render returns the files below a directory of packaging/, which are templates
+// render returns the files below a directory of tools/packaging/, which are templates
 // of the description. Their names start with name.
 func (m *maker) render(d *description, dir, name string) ([]file, error) {
-	files, err := tree(filepath.Join(m.source, "packaging", filepath.FromSlash(dir)), name)
+	files, err := tree(filepath.Join(m.source, "tools", "packaging", filepath.FromSlash(dir)), name)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (m *maker) render(d *description, dir, name string) ([]file, error) {
 		}
 		files[i].data = b.Bytes()
 		if text := b.Bytes(); strings.HasSuffix(f.name, ".json") && !json.Valid(text) {
-			return nil, fmt.Errorf("packaging/%s: %s is not valid JSON", dir, f.name)
+			return nil, fmt.Errorf("tools/packaging/%s: %s is not valid JSON", dir, f.name)
 		}
 	}
 	return files, nil

@@ -1,6 +1,6 @@
 // Release makes the files of a release: archives, packages for Linux, npm, OCI
 // and MCP, plugins, and the checksums of all of them. Their sources are in
-// packaging/.
+// tools/packaging/.
 //
 // The same commit and the same version of Go produce the same bytes, regardless
 // of machine and time. The release is built from a clone, which excludes all

@@ -164,7 +164,7 @@ func (m *maker) descriptions(d *description) ([]file, error) {
 		}
 		files = append(files, more...)
 	}
-	script, err := tree(filepath.Join(m.source, "packaging", "install.sh"), "install.sh")
+	script, err := tree(filepath.Join(m.source, "tools", "packaging", "install.sh"), "install.sh")
 	if err != nil {
 		return nil, err
 	}

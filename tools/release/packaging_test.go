@@ -56,7 +56,7 @@ func TestInstallScript(t *testing.T) {
 	write(t, filepath.Join(dir, checksums), []byte(sums.String()))
 	env := []string{"VERSION=v1.2.0", "PREFIX=" + prefix, "BASE_URL=file://" + dir}
 	run := func(args ...string) (string, error) {
-		return output(".", env, "sh", append([]string{"../../packaging/install.sh"}, args...)...)
+		return output(".", env, "sh", append([]string{"../packaging/install.sh"}, args...)...)
 	}
 	for range 2 { // the second time, it updates
 		if out, err := run(); err != nil || !strings.Contains(out, prefix+"/bin") {
@@ -97,7 +97,7 @@ func TestInstallScriptDownload(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	source, err := os.ReadFile("../../packaging/install.sh")
+	source, err := os.ReadFile("../packaging/install.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +124,8 @@ func TestInstallScriptDownload(t *testing.T) {
 				t.Errorf("%s %s: %v, want %q", client, base, err, want)
 			}
 		}
-		check("../../packaging/install.sh", server.URL, "has no checksum of memwatchd-v1.2.0-")
-		check("../../packaging/install.sh", server.URL+"/redirect", "download "+server.URL+"/redirect/SHA256SUMS: ")
+		check("../packaging/install.sh", server.URL, "has no checksum of memwatchd-v1.2.0-")
+		check("../packaging/install.sh", server.URL+"/redirect", "download "+server.URL+"/redirect/SHA256SUMS: ")
 		check(signed, server.URL, "has no checksum of memwatchd-v1.2.0-")
 		if err := os.WriteFile(filepath.Join(bin, "minisign"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 // skill is the source of the skill, and skillPath its path in a plugin.
 const (
-	skill     = "../../cmd/memwatchd/internal/agents/skill.md"
+	skill     = "../../../cmd/memwatchd/internal/agents/skill.md"
 	skillPath = "skills/memwatchd/SKILL.md"
 )
 
@@ -24,7 +24,7 @@ type plugin struct {
 	settings string            // file below the home directory that contains the installed hooks
 	hooks    string            // file of the hooks in the plugin
 	notice   string            // output of a hook with a text for the model
-	files    map[string]string // templates in packaging/plugins, by path in the plugin
+	files    map[string]string // templates in tools/packaging/plugins, by path in the plugin
 }
 
 const claudeNotice = `{"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "%s"}}`
