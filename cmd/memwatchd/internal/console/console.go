@@ -21,8 +21,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/ui"
 	"github.com/memwatchd/memwatchd/ipc/client"
-	"github.com/memwatchd/memwatchd/ui"
 )
 
 // idle is the time after which the console ends if no page is open.
