@@ -35,7 +35,7 @@ func (p platform) NodeCPU() string { return strings.Replace(p.arch, "amd64", "x6
 func (p platform) Node() string    { return p.NodeOS() + "-" + p.NodeCPU() }
 
 // documents contains the paths in the repository that every archive includes.
-var documents = []string{"README.md", "CHANGELOG.md", "LICENSE", "config.example.yaml", "docs"}
+var documents = []string{"README.md", "LICENSE", "config.example.yaml", "docs"}
 
 // made returns the release of the checked-out commit of a repository: the
 // archives and their checksums. It works in a temporary directory whose name
