@@ -129,3 +129,70 @@ func TestForgetKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestForgetForms checks that forgotten text is in no file in any form that counts as the same
+// words, whatever the files and their earlier versions are like.
+func TestForgetForms(t *testing.T) {
+	t.Parallel()
+	const sync = ".sync-conflict-20260205-120000-ABCDEFG.md"
+	filler := strings.Repeat("- a line that stays as it is\n", 30)
+	for name, test := range map[string]struct {
+		match string
+		forms []string          // bytes that must be nowhere
+		files map[string]string // with the text
+	}{
+		"letter case":     {"zyzzyvaquark", []string{"ZyzzyvaQUARK"}, map[string]string{"a.md": "- ZyzzyvaQUARK is here\n"}},
+		"composed":        {"zyźzyva", []string{"zyz\u0301zyva"}, map[string]string{"a.md": "- zyz\u0301zyva\n", "b.md": "zyz\u0301zyva\n"}},
+		"accents":         {"zyzzyvaquark", []string{"zÿzzÿvaquark"}, map[string]string{"a.md": "- zÿzzÿvaquark\n"}},
+		"full width":      {"zyzzyva", []string{"ｚｙｚｚｙｖａ"}, map[string]string{"a.md": "# T\n\n- ｚｙｚｚｙｖａ\n"}},
+		"an escape":       {"zyzzyvaquark", []string{"zyz&#122;yvaquark"}, map[string]string{"a.md": "- zyz&#122;yvaquark\n"}},
+		"CRLF":            {"zyzzyva quark", []string{"zyzzyva"}, map[string]string{"a.md": "one zyzzyva\r\nquark two\r\n\r\n- x\r\n"}},
+		"CRLF and LF":     {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "- x\r\n- zyzzyva\n- y\r\n"}},
+		"a quote":         {"zyzzyva quark", []string{"zyzzyva"}, map[string]string{"a.md": "> one zyzzyva\n> quark two\n\n- x\n"}},
+		"a mark":          {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "\ufeff- zyzzyva\n"}},
+		"a nested item":   {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "- one\n  - zyzzyva\n  - two\n"}},
+		"a row":           {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "| a | b |\n|---|---|\n| zyzzyva | 1 |\n| x | 2 |\n"}},
+		"an attribute":    {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "- one <!-- id=a note=zyzzyva -->\n"}},
+		"a summary":       {"zyzzyva", []string{"zyzzyva"}, map[string]string{"2026-02-04/s.md": "---\nsummary: it is zyzzyva\n---\n- x\n"}},
+		"an archived one": {"zyzzyva", []string{"zyzzyva"}, map[string]string{"_longterms/owner/_archive/2026-01.md": "- zyzzyva <!-- id=b -->\n"}},
+		"a copy with it":  {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "- zyzzyva\n- x\n", "a" + sync: "- zyzzyva\n- y\n"}},
+		"a short line":    {"zyz", []string{"zyz 1"}, map[string]string{"a.md": "- zyz 1\n- x\n", "a" + sync: "- zyz 1\n- y\n"}},
+		"other copies": {"zyzzyva", []string{"zyzzyva"}, map[string]string{"a.md": "- one zyzzyva\n", "a" + sync: "- two zyzzyva, and more\n",
+			"a.conflict-copy-0abc0000.md": "- three\n  zyzzyva\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t, t.TempDir(), "")
+			for _, earlier := range []bool{false, true} { // only in an earlier version
+				for path, text := range test.files {
+					settle := func() { l.sync(); l.must("history", owner.with(fields{"path": path}), new(api.HistoryAnswer)) }
+					l.write(path, filler)
+					settle()
+					l.write(path, text+"\n"+filler)
+					settle()
+					l.write(path, text+"\n- another\n\n"+filler) // extends and overwrites
+					settle()
+					var done api.EditAnswer
+					l.ask("edit", owner.with(fields{"path": path, "old_text": "- another", "new_text": "- another one"}), &done)
+					if earlier {
+						l.write(path, filler)
+						settle()
+					}
+				}
+				held := func() (list []string) {
+					for _, form := range test.forms {
+						list = append(list, l.holding(form)...)
+					}
+					return list
+				}
+				if held() == nil {
+					t.Error("the text is nowhere before the removal")
+				}
+				l.forget(owner, test.match)
+				if list := held(); list != nil {
+					t.Errorf("earlier %t: it is held in %q", earlier, list)
+				}
+			}
+		})
+	}
+}
