@@ -382,7 +382,7 @@ const (
 // If the change was the last one, the result is byte for byte the file before the
 // change. Otherwise it is a merge: what others changed since stays, and may not overlap
 // the change. If others added text to a file that the change created, the file
-// stays, with its frontmatter and the headings above that text.
+// stays, with its frontmatter and headings.
 func reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error) {
 	conflict := func(format string, args ...any) error {
 		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
@@ -410,53 +410,8 @@ func reverse(now []byte, r journal.Record, before, after []byte) ([]byte, error)
 		return nil, conflict("line %d: the line was changed afterwards", line)
 	case bytes.Equal(merged, now):
 		return nil, conflict(isGone)
-	case r.Before == "":
-		return withoutUnused(merged, before), nil
 	}
 	return merged, nil
-}
-
-// withoutUnused returns a text without the headings of a scaffold that have no text below
-// them, and without the blank lines after these.
-func withoutUnused(text, scaffold []byte) []byte {
-	lines, made, levels := diff.SplitLines(text), diff.SplitLines(scaffold), headingLevels(text)
-	level, next := 7, len(lines) // of the line after i that is not blank
-	for i := len(lines) - 1; i >= frontLines(text); i-- {
-		own, heading := levels[i]
-		switch {
-		case strings.TrimSpace(lines[i]) == "":
-			continue
-		case heading && slices.Contains(made, lines[i]) && (next == len(lines) || level <= own):
-			lines = slices.Delete(lines, i, next)
-			next = i
-			continue
-		case !heading:
-			own = 7
-		}
-		level, next = own, i
-	}
-	return []byte(strings.Join(lines, ""))
-}
-
-// headingLevels returns the levels of the headings of a text that begin with "#", by line
-// from 0.
-func headingLevels(text []byte) map[int]int {
-	levels, lines := map[int]int{}, diff.SplitLines(text)
-	add := func(line int) {
-		if line <= len(lines) && strings.HasPrefix(lines[line-1], "#") {
-			levels[line-1] = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], "#"))
-		}
-	}
-	doc := new(memory.Layout).Parse("", text, memory.Meta{})
-	for _, h := range doc.Headings {
-		add(h.Line)
-	}
-	for _, e := range doc.Entries {
-		if e.Block == memory.EmptyHeading {
-			add(e.Line)
-		}
-	}
-	return levels
 }
 
 // frontLines returns the number of lines of the frontmatter.
@@ -473,13 +428,19 @@ func frontLines(text []byte) int {
 }
 
 // scaffold returns the frontmatter, the headings and the blank lines of a file.
-func scaffold(text []byte) []byte {
-	front, levels := frontLines(text), headingLevels(text)
-	var b []byte
+func scaffold(text []byte) (kept []byte) {
+	doc, headings := new(memory.Layout).Parse("", text, memory.Meta{}), map[int]bool{} // by line from 1
+	for _, h := range doc.Headings {
+		headings[h.Line], headings[h.EndLine] = true, true
+	}
+	for _, e := range doc.Entries {
+		headings[e.Line] = headings[e.Line] || e.Block == memory.EmptyHeading
+	}
+	front := frontLines(text)
 	for i, line := range diff.SplitLines(text) {
-		if i < front || levels[i] > 0 || strings.TrimSpace(line) == "" {
-			b = append(b, line...)
+		if i < front || headings[i+1] || strings.TrimSpace(line) == "" {
+			kept = append(kept, line...)
 		}
 	}
-	return b
+	return kept
 }

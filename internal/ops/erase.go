@@ -151,7 +151,7 @@ func (l *forgetList) chooseOccurrences(ids []string) (chosen []occurrence, err e
 	named, norms := map[string]bool{}, map[string]bool{}
 	for _, id := range ids {
 		id = strings.TrimSpace(id)
-		at := slices.IndexFunc(l.occurrences, func(t occurrence) bool { return t.ID == id && id != "" })
+		at := slices.IndexFunc(l.occurrences, func(t occurrence) bool { return t.ID == id })
 		if at < 0 {
 			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of the token", id)
 		}

@@ -360,25 +360,13 @@ func summaryOf(doc *memory.Document) string {
 // matchingParts returns the lines of an entry that contain a text: those of parts that do not
 // depend on its other lines, or all.
 func matchingParts(doc *memory.Document, e *memory.Entry, match index.Phrase) [][2]int {
-	if !entryContains(e, doc.SourceLines(e.Line, e.EndLine), match) {
+	if !match.In(doc.SourceLines(e.Line, e.EndLine)) && !match.In(e.Text) {
 		return nil
 	}
 	if parts := doc.MatchingParts(e, match.In); parts != nil {
 		return parts
 	}
 	return [][2]int{{e.Line, e.EndLine}}
-}
-
-func entryContains(e *memory.Entry, source string, match index.Phrase) bool {
-	if match.In(source) || match.In(e.Text) {
-		return true
-	}
-	for _, value := range e.Attributes {
-		if match.In(value) {
-			return true
-		}
-	}
-	return false
 }
 
 func digestOf(text string) string { return journal.Digest([]byte(text)) }
