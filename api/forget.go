@@ -39,7 +39,7 @@ type ForgetAnswer struct {
 type Occurrence struct {
 	Number     int      `json:"number,omitempty"` // in the list, of an occurrence with an id
 	ID         string   `json:"id,omitempty"`     // for removal; an occurrence without id must be edited by hand
-	What       string   `json:"what"`             // entry, summary, version, frontmatter, heading, hidden, or path
+	What       string   `json:"what"`             // entry, summary, version, line, or path
 	Path       string   `json:"path"`
 	Line       int      `json:"line,omitempty"`
 	EndLine    int      `json:"end_line,omitempty"`

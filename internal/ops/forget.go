@@ -296,13 +296,8 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 			add(t)
 		}
 	}
-	front := 0 // last line of the frontmatter
-	if doc.Front.Present {
-		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
-	}
 	field, _ := doc.Front.Field("summary")
-	if said := summaryOf(doc); mayFile && field.Line > 0 &&
-		(match.In(said) || match.In(doc.Front.Summary)) {
+	if said := summaryOf(doc); mayFile && (match.In(said) || match.In(doc.Front.Summary)) {
 		for line := range strings.Count(said, "\n") + 1 {
 			of[field.Line+line] = true
 		}
@@ -319,15 +314,7 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 		if !mayFile || of[source] || !match.In(doc.SourceLines(source, source)) {
 			continue
 		}
-		what := "hidden"
-		switch {
-		case source <= front:
-			what = "frontmatter"
-		case slices.ContainsFunc(doc.Headings,
-			func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
-			what = "heading"
-		}
-		add(occurrence{Occurrence: api.Occurrence{What: what, Line: i + 1, EndLine: i + 1, Text: text,
+		add(occurrence{Occurrence: api.Occurrence{What: "line", Line: i + 1, EndLine: i + 1, Text: text,
 			Untrusted: slices.ContainsFunc(untrusted, func(r [2]int) bool { return r[0] <= i+1 && i+1 <= r[1] })}})
 	}
 	slices.SortStableFunc(traces, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })

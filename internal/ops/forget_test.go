@@ -139,7 +139,7 @@ func TestForgetEarlier(t *testing.T) {
 		}
 	}
 	if got, want := strings.Join(list, "\n"), `both.md entry other - new «quark»
-kept.md hidden <!-- «quark» -->
+kept.md line <!-- «quark» -->
 MEMORY.md version other - the code is «quark» `+string(secrets.Mask([]byte(key)))+`
 gone.md version other - «quark»
 ours.md version memwatchd - «quark» here <!-- source=cli -->`; got != want {

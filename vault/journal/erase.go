@@ -75,7 +75,7 @@ func (j *Journal) Erase(selects func(path string, content []byte) bool) error {
 			errs = append(errs, j.markForgotten(r))
 		}
 	}
-	used := j.usedVersions(anyRecord, true)
+	used := j.usedVersions()
 	for digest := range gone {
 		delete(used, versionName(digest))
 	}
@@ -87,7 +87,7 @@ func (j *Journal) Erase(selects func(path string, content []byte) bool) error {
 func (j *Journal) EraseUnused() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return errors.Join(j.log.flush(0), j.store.keepOnly(j.usedVersions(anyRecord, true)))
+	return errors.Join(j.log.flush(0), j.store.keepOnly(j.usedVersions()))
 }
 
 // isLost reports whether an error of reading a version will stay.

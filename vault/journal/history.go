@@ -16,15 +16,15 @@ const externalCause = "external"
 
 // A history holds the data about the changes of other programs.
 type history struct {
-	size    int64             // bound of the versions, in bytes; zero if the history is off
+	size    int64             // bound of all versions, in bytes; zero if the history is off
 	keep    time.Duration     // retention of the changes; zero means forever
 	current map[string]string // digests of the files as they were seen last, by path
-	full    bool              // the present files alone exceed the size, as of the last trimming
-	ownSize int64             // size of the versions that changes of memwatchd need, as of the last trimming
+	full    bool              // the versions that must stay exceed the size, as of the last trimming
 }
 
 // KeepHistory makes the journal record the changes of other programs, for keep, or
-// forever if keep is zero, and within size bytes of versions.
+// forever if keep is zero, as long as all versions, also those of memwatchd, have at most size
+// bytes.
 func (j *Journal) KeepHistory(size int64, keep time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -81,11 +81,11 @@ func (j *Journal) seen(path string, content []byte) (err error) {
 	if j.isPending(path, digest) {
 		return nil
 	}
-	if !j.history.full && j.historySize() > j.history.size {
+	if !j.history.full && j.store.total > j.history.size {
 		if err := j.trimHistory(); err != nil {
 			return err
 		}
-		j.history.full = j.historySize() > j.history.size
+		j.history.full = j.store.total > j.history.size
 	}
 	if j.history.full {
 		return nil
@@ -93,7 +93,7 @@ func (j *Journal) seen(path string, content []byte) (err error) {
 	r := Record{Path: path, Before: before, After: digest, New: content}
 	var list []Record
 	files := map[string][]byte{}
-	if known && before != digest && j.overwrites(&r) {
+	if j.overwrites(&r) {
 		list, files, err = j.add([]Record{r})
 	} else {
 		j.addVersions(r, files)
@@ -113,9 +113,6 @@ func (j *Journal) seen(path string, content []byte) (err error) {
 // journal has the content before, and this content was not just extended.
 func (j *Journal) overwrites(r *Record) bool {
 	r.Cause, r.External = externalCause, true
-	if r.Before == "" {
-		return false
-	}
 	old, err := j.store.read(versionName(r.Before))
 	return err == nil && !bytes.HasPrefix(r.New, old)
 }
@@ -136,9 +133,8 @@ func (j *Journal) has(digest string) bool { return j.store.has(versionName(diges
 // externalChanges returns the change of another program that precedes the given change
 // and has not been seen, if there is one.
 func (j *Journal) externalChanges(r Record) []Record {
-	before, known := j.history.current[r.Path]
-	external := Record{Path: r.Path, Before: before, After: r.Before, New: r.Old}
-	if known && before != r.Before && r.Old != nil && j.overwrites(&external) {
+	external := Record{Path: r.Path, Before: j.history.current[r.Path], After: r.Before, New: r.Old}
+	if r.Old != nil && j.overwrites(&external) {
 		return []Record{external}
 	}
 	return nil
@@ -155,34 +151,22 @@ func (j *Journal) recordCurrent(r Record) {
 	j.history.current[r.FilePath()] = r.After
 }
 
-// usedVersions returns the names of the versions that the selected changes refer to, and
-// with current those of the present files.
-func (j *Journal) usedVersions(selects func(*Record) bool, current bool) map[string]bool {
+// usedVersions returns the names of the versions that changes refer to, and those of the
+// present files.
+func (j *Journal) usedVersions() map[string]bool {
 	used := map[string]bool{}
-	for i := range j.records {
-		if r := &j.records[i]; selects(r) {
-			used[versionName(r.Before)], used[versionName(r.After)] = true, true
-		}
+	for _, r := range j.records {
+		used[versionName(r.Before)], used[versionName(r.After)] = true, true
 	}
 	for _, digest := range j.history.current {
-		if current {
-			used[versionName(digest)] = true
-		}
+		used[versionName(digest)] = true
 	}
 	return used
 }
 
-func anyRecord(*Record) bool { return true }
-
-func isOwn(r *Record) bool { return !r.External }
-
-// historySize returns the size of the versions that only the history needs.
-func (j *Journal) historySize() int64 { return j.store.total - j.history.ownSize }
-
-// trimHistory removes the oldest changes of other programs until the history has nine tenths
-// of its size.
+// trimHistory removes the oldest changes of other programs until the versions have nine tenths
+// of the size.
 func (j *Journal) trimHistory() error {
-	j.history.ownSize = j.store.size(j.usedVersions(isOwn, false))
 	for {
 		external := 0
 		for _, r := range j.records {
@@ -190,18 +174,18 @@ func (j *Journal) trimHistory() error {
 				external++
 			}
 		}
-		if external <= maxExternal && j.historySize() <= j.history.size/10*9 {
+		if external <= maxExternal && j.store.total <= j.history.size/10*9 {
 			return nil
 		}
 		if external == 0 {
-			return j.store.retain(j.usedVersions(anyRecord, true))
+			return j.store.retain(j.usedVersions())
 		}
 		drop := external/8 + 1
 		err := j.dropRecords(func(r *Record) bool {
 			drop--
 			return drop >= 0
 		}, true)
-		if err = errors.Join(err, j.store.retain(j.usedVersions(anyRecord, true))); err != nil {
+		if err = errors.Join(err, j.store.retain(j.usedVersions())); err != nil {
 			return err
 		}
 	}
@@ -252,7 +236,7 @@ func (j *Journal) Prune(now time.Time, steady bool) error {
 		j.dropRecords(func(r *Record) bool { return !stays[r.Group] }, false),
 		j.dropRecords(func(r *Record) bool { return expired(r, j.history.keep) }, true),
 		j.trimHistory(),
-		j.store.retain(j.usedVersions(anyRecord, true)))
+		j.store.retain(j.usedVersions()))
 	j.history.full = false
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)

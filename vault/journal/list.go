@@ -50,7 +50,7 @@ func (r *Record) affectsPath(path string) bool {
 		rest, ok := strings.CutPrefix(file, path)
 		return ok && (rest == "" || rest[0] == '/')
 	}
-	return path == "" || below(r.Path) || r.To != "" && below(r.To)
+	return path == "" || below(r.Path) || below(r.To)
 }
 
 // Get returns a completed change. The id may be a unique prefix, in letters of

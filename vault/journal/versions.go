@@ -308,16 +308,3 @@ func (s *versionStore) retain(used map[string]bool) error {
 	}
 	return errors.Join(errs...)
 }
-
-// size returns the size of the used versions and their bases.
-func (s *versionStore) size(used map[string]bool) (total int64) {
-	counted := map[string]bool{}
-	for name := range used {
-		for v, ok := s.versions[name]; ok && !counted[name]; v, ok = s.versions[name] {
-			counted[name] = true
-			total += v.size
-			name = v.base
-		}
-	}
-	return total
-}

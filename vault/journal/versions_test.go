@@ -100,7 +100,7 @@ func TestHistorySize(t *testing.T) {
 	for i := range 1000 {
 		last = text()
 		j.see(t, fmt.Sprint(i%100, ".md"), last)
-		if got := j.historySize(); got > size+1000 {
+		if got := j.store.total; got > size+1000 {
 			t.Fatalf("%d bytes after %d changes", got, i)
 		}
 	}
@@ -114,7 +114,7 @@ func TestHistorySize(t *testing.T) {
 	for i := range 400 {
 		j.see(t, fmt.Sprint("more/", i), text())
 	}
-	if got := j.historySize(); got > size+1000 {
+	if got := j.store.total; got > size+1000 {
 		t.Errorf("%d bytes", got)
 	}
 	if n := testing.AllocsPerRun(10, func() { j.see(t, "more/0", text()) }); n > 30 {
