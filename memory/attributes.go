@@ -16,13 +16,13 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// An Attribute is an attribute of an entry's comment. An empty value means that
+// An attribute is an attribute of an entry's comment. An empty value means that
 // the attribute is absent.
-type Attribute struct{ Key, Value string }
+type attribute struct{ Key, Value string }
 
 // An attr is an attribute as parsed, with its value as written.
 type attr struct {
-	Attribute
+	attribute
 	raw string
 }
 
@@ -73,7 +73,7 @@ func parseAttr(w string) (attr, bool) {
 	key, raw, ok := strings.Cut(w, "=")
 	key = strings.ToLower(key)
 	if !ok && key == "pin" {
-		return attr{Attribute{key, "true"}, "true"}, true
+		return attr{attribute{key, "true"}, "true"}, true
 	}
 	if !ok || !isKey(key) || !rawValue(raw) {
 		return attr{}, false
@@ -82,7 +82,7 @@ func parseAttr(w string) (attr, bool) {
 	if err != nil {
 		return attr{}, false
 	}
-	return attr{Attribute{key, value}, raw}, true
+	return attr{attribute{key, value}, raw}, true
 }
 
 // rawValue reports whether a value is valid as written, which means that
@@ -239,7 +239,7 @@ func lastFreshDay(value, day string) string {
 // sorted by name. Attributes with an empty value are omitted. Each element of
 // evidence is encoded separately, and the list replaces any attribute
 // "evidence" in the map.
-func Comment(attributes map[string]string, evidence []string) string {
+func commentOf(attributes map[string]string, evidence []string) string {
 	pieces := make([]string, len(evidence))
 	for i, e := range evidence {
 		pieces[i] = strings.ReplaceAll(encodeValue(e), ",", "%2C")
@@ -262,7 +262,7 @@ func Comment(attributes map[string]string, evidence []string) string {
 }
 
 // newComment returns a comment with attributes, empty if none has a value.
-func newComment(attrs []Attribute) string { return string(editComment([]byte("<!-- -->"), attrs)) }
+func newComment(attrs []attribute) string { return string(editComment([]byte("<!-- -->"), attrs)) }
 
 // comment returns an entry's comment on one line.
 func (d *Document) comment(e *Entry) []byte {
@@ -271,7 +271,7 @@ func (d *Document) comment(e *Entry) []byte {
 
 // editComment sets attributes of a comment and removes those with an empty
 // value. It returns nil if no attribute is left.
-func editComment(comment []byte, attrs []Attribute) []byte {
+func editComment(comment []byte, attrs []attribute) []byte {
 	inner := comment[len(commentOpen) : len(comment)-len(commentClose)]
 	for _, a := range attrs {
 		inner = editWord(inner, a)
@@ -284,7 +284,7 @@ func editComment(comment []byte, attrs []Attribute) []byte {
 
 // editWord sets or removes one attribute inside a comment. A new attribute goes
 // after the last one.
-func editWord(inner []byte, a Attribute) []byte {
+func editWord(inner []byte, a attribute) []byte {
 	words := wordRE().FindAllIndex(inner, -1)
 	at := slices.IndexFunc(words, func(w []int) bool {
 		key, _, _ := strings.Cut(string(inner[w[0]:w[1]]), "=")

@@ -492,7 +492,7 @@ func (d *Document) isNoteHeading(h int) bool {
 
 // setAttributes adds the edits that set the attributes of an entry. It changes
 // the entry's comment, adds a new one, or removes an empty one.
-func (w *passAttempt) setAttributes(e *Entry, attrs []Attribute) {
+func (w *passAttempt) setAttributes(e *Entry, attrs []attribute) {
 	if len(attrs) == 0 {
 		return
 	}

@@ -154,7 +154,7 @@ func (r *Imported) source(quoted bool) []byte {
 func (p *ImportedPart) quote(text, program string) string {
 	var b strings.Builder
 	if p.Author == "agent" || p.Author == "attachment" {
-		b.WriteString("> " + Comment(map[string]string{"written_by": ImportSource + program}, nil) + "\n")
+		b.WriteString("> " + commentOf(map[string]string{"written_by": ImportSource + program}, nil) + "\n")
 	}
 	for line := range strings.Lines(text) {
 		line = quotedBox().ReplaceAllString(strings.TrimRight(line, " \t\n"), `$1\$2`)

@@ -28,8 +28,8 @@ import (
 // [Entry.Item] parses such an item, written by [Layout.Fit], to exactly the same key and
 // value.
 
-// MaxKey bounds the length of an item's key, in bytes. A key is a short name.
-const MaxKey = 256
+// maxKey bounds the length of an item's key, in bytes. A key is a short name.
+const maxKey = 256
 
 // NewItems returns the initial content of a subject's file of items or summaries,
 // or of an archive.
@@ -79,8 +79,8 @@ func CheckKey(key string) error {
 		return errors.New("empty")
 	case key != strings.TrimSpace(key):
 		return errors.New("leading or trailing white space")
-	case len(key) > MaxKey:
-		return fmt.Errorf("longer than %d bytes", MaxKey)
+	case len(key) > maxKey:
+		return fmt.Errorf("longer than %d bytes", maxKey)
 	case strings.ContainsFunc(key,
 		func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }):
 		return errors.New("contains a line break or another control character")
@@ -199,7 +199,7 @@ func (d *Document) titles() string {
 	}
 	titles := make([]string, len(items))
 	for i, e := range items {
-		titles[i] = e.TitleLine()
+		titles[i] = e.titleLine()
 	}
 	return strings.Join(titles, "\n")
 }
@@ -214,7 +214,7 @@ func (d *Document) HasGeneratedSummary() bool {
 	items := d.summarized()
 	titles := map[string]bool{"": len(items) == 0}
 	for _, e := range items {
-		titles[e.TitleLine()] = true
+		titles[e.titleLine()] = true
 	}
 	return !slices.ContainsFunc(strings.Split(d.Front.Summary, "\n"), func(line string) bool { return !titles[line] })
 }
@@ -230,9 +230,9 @@ func (d *Document) summarized() (items []*Entry) {
 	return items
 }
 
-// TitleLine returns the line of an item in a generated summary: its title, or the
+// titleLine returns the line of an item in a generated summary: its title, or the
 // start of its first line.
-func (e *Entry) TitleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
+func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
 
 // firstWords returns the first line of an item without marker, box and added
 // date, shortened to 80 characters.

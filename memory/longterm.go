@@ -15,20 +15,20 @@ import (
 // first text, because an empty heading would be indexed as an entry without
 // information.
 
-// ShortTermSections lists the sections of a session's file in order. It must
+// shortTermSections lists the sections of a session's file in order. It must
 // not be modified.
-var ShortTermSections = []string{SessionSummary, TemporaryFacts, "Tasks", "Follow Ups", RelatedLinks}
+var shortTermSections = []string{sessionSummary, TemporaryFacts, "Tasks", "Follow Ups", RelatedLinks}
 
 // Sections of a session's file that are not task lists.
 const (
-	SessionSummary = "Session Summary"
+	sessionSummary = "Session Summary"
 	TemporaryFacts = "Temporary Facts"
 	RelatedLinks   = "Related Links"
 )
 
 // Sections of a long-term file.
 const (
-	LongTermGoals = "Long-Term Goals / Projects"
+	longTermGoals = "Long-Term Goals / Projects"
 	KeyFacts      = "Key Facts"
 )
 
@@ -232,7 +232,7 @@ var sectionRules = []sectionRule{{
 	[]string{"User Preferences", "Preferences", "Preference", "偏好与习惯", "偏好"},
 }, {
 	lazyregexp.New(`(?i)\b(?:project|goal|roadmap|milestone)\b|项目|目标|计划`),
-	[]string{LongTermGoals, "Projects", "Goals", "Project Facts", "项目", "目标"},
+	[]string{longTermGoals, "Projects", "Goals", "Project Facts", "项目", "目标"},
 }, {
 	lazyregexp.New(`(?i)\b(?:decided|decision|agreed|chose)\b|决定|约定`),
 	[]string{"Decisions", "Decision", "决定", "决策", "重要事件"},
@@ -274,7 +274,7 @@ func (d *Document) SectionFor(title, text string) string {
 		if i := findHeading(list, []string{name}); i >= 0 {
 			return list[i].path[len(list[i].path)-1]
 		}
-		if template && (name == LongTermGoals || name == KeyFacts) {
+		if template && (name == longTermGoals || name == KeyFacts) {
 			return name
 		}
 	}

@@ -539,7 +539,7 @@ func TestComment(t *testing.T) {
 				" source=msg:42,%20the%20first created=c updated=2026-02-05T12:00:00Z pin=true supersedes=x color=blue zeal=1 -->",
 		},
 	} {
-		got := Comment(c.attributes, c.evidence)
+		got := commentOf(c.attributes, c.evidence)
 		if got != c.want {
 			t.Errorf("the comment is\n%s\nnot\n%s", got, c.want)
 		}

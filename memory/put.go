@@ -72,7 +72,7 @@ func (p *Put) fit(parse func(source []byte) *Document) (*Document, error) {
 		maps.Copy(attributes, p.Attributes)
 		delete(attributes, "evidence")
 		attributes["encoding"] = f.encoding
-		text := f.with(strings.TrimSpace(p.anchor+" "+Comment(attributes, p.Evidence)), p.below)
+		text := f.with(strings.TrimSpace(p.anchor+" "+commentOf(attributes, p.Evidence)), p.below)
 		d := p.alone
 		if d == nil || string(d.Source) != text {
 			d = parse([]byte(text))

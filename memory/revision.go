@@ -39,7 +39,7 @@ type entryChange struct {
 	cut        []bool // by line of the entry: whether it is removed
 	lastLine   int    // last line with text that remains
 	tasks      map[int]TaskState
-	attributes []Attribute
+	attributes []attribute
 }
 
 // An insertion is a list of entries for one place.
@@ -90,8 +90,8 @@ func (r *Revision) setValue(key string, value any) {
 // gets one at the end of its first block.
 func (r *Revision) SetAttribute(entry int, key, value string) {
 	c := r.changeFor(entry)
-	c.attributes = append(slices.DeleteFunc(c.attributes, func(a Attribute) bool { return a.Key == key }),
-		Attribute{key, value})
+	c.attributes = append(slices.DeleteFunc(c.attributes, func(a attribute) bool { return a.Key == key }),
+		attribute{key, value})
 }
 
 // Remove removes the lines of an entry and the surplus blank lines around it. A

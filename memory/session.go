@@ -80,7 +80,7 @@ const (
 )
 
 // Entries returns the items of the draft in the order of a new file: the sections
-// in the order of [ShortTermSections], then the others by name. The error names
+// in the order of [shortTermSections], then the others by name. The error names
 // the first invalid item, with the reason.
 func (d *Draft) Entries() (list []DraftEntry, failed error) {
 	add := func(name string, i int, visibility string, p DraftEntry, err error) {
@@ -106,8 +106,8 @@ func (d *Draft) Entries() (list []DraftEntry, failed error) {
 	for _, s := range slices.Sorted(maps.Keys(d.Items)) {
 		section, name := OneLine(s), "items."+OneLine(s)
 		same := func(known string) bool { return SameSection(known, section) }
-		if i := slices.IndexFunc(ShortTermSections, same); i >= 0 {
-			section, name = ShortTermSections[i], "items."+s
+		if i := slices.IndexFunc(shortTermSections, same); i >= 0 {
+			section, name = shortTermSections[i], "items."+s
 		} else if section == "" {
 			return nil, errors.New("items: section name is empty")
 		}
@@ -121,10 +121,10 @@ func (d *Draft) Entries() (list []DraftEntry, failed error) {
 		add("links", i, l.Visibility, p, err)
 	}
 	order := func(p DraftEntry) int {
-		if i := slices.Index(ShortTermSections, p.Section); i >= 0 {
+		if i := slices.Index(shortTermSections, p.Section); i >= 0 {
 			return i
 		}
-		return len(ShortTermSections)
+		return len(shortTermSections)
 	}
 	slices.SortStableFunc(list, func(a, b DraftEntry) int { return order(a) - order(b) })
 	return list, failed
@@ -136,7 +136,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	p := DraftEntry{
 		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result,
 			i.Title + ": " + i.Text},
-		number: section == SessionSummary || section == TemporaryFacts,
+		number: section == sessionSummary || section == TemporaryFacts,
 	}
 	p.title = strings.TrimRight(OneLine(i.Title+i.Topic), ":： ")
 	if OneLine(i.Title) != "" && OneLine(i.Topic) != "" {
@@ -215,14 +215,14 @@ func (p *DraftEntry) listItem(marker string) string {
 		switch {
 		case i == 0 && p.title != "":
 		case i == 0 && p.task != nil && p.task.Done:
-			lines[i] = "[x] " + Line(line)
+			lines[i] = "[x] " + lineOf(line)
 		case i == 0 && p.task != nil:
-			lines[i] = "[ ] " + Line(line)
+			lines[i] = "[ ] " + lineOf(line)
 		case p.target != "":
 		case p.nested && i > 0:
-			lines[i] = "- " + Line(line)
+			lines[i] = "- " + lineOf(line)
 		default:
-			lines[i] = Line(line)
+			lines[i] = lineOf(line)
 		}
 	}
 	if p.title != "" {
@@ -274,7 +274,7 @@ type mergeSection struct {
 	heading string       // name in the file of the section for new items
 	listed  bool         // a new item joins a list
 	numbers int          // of the new items in a numbered list
-	similar SimilarTexts // the items, see similarItem
+	similar similarTexts // the items, see similarItem
 }
 
 // A listItem is a list item of a file.
@@ -374,7 +374,7 @@ func (l *Layout) parseDraftEntry(path string, p *DraftEntry, text string) (*Entr
 		return nil, errors.New("text contains attributes, tags or other markup")
 	case p.title != "" && Fold(e.Title) != Fold(p.title):
 		return nil, fmt.Errorf("%q cannot be a title; remove asterisks", p.title)
-	case len(e.Tasks) != tasks || tasks > 0 && e.Tasks[0].Norm != TaskNorm(Line(p.lines[0])):
+	case len(e.Tasks) != tasks || tasks > 0 && e.Tasks[0].Norm != TaskNorm(lineOf(p.lines[0])):
 		return nil, errors.New("text would be parsed as different tasks")
 	case p.target != "" && len(e.Links) != 1:
 		return nil, errors.New("text and target do not form one link")
@@ -717,26 +717,26 @@ const (
 	maxSimilar      = 1000 // texts to compare with
 )
 
-// A SimilarTexts finds the text that is most similar to another one, by their
+// A similarTexts finds the text that is most similar to another one, by their
 // words. It is meant for proposals to a person or an agent: similar texts often
 // have different meanings.
-type SimilarTexts []map[string]bool
+type similarTexts []map[string]bool
 
-// NewSimilarTexts returns the texts to compare with, none if there are very many.
-func NewSimilarTexts(texts []string) SimilarTexts {
+// newSimilarTexts returns the texts to compare with, none if there are very many.
+func newSimilarTexts(texts []string) similarTexts {
 	if len(texts) > maxSimilar {
 		return nil
 	}
-	sets := make(SimilarTexts, len(texts))
+	sets := make(similarTexts, len(texts))
 	for i, text := range texts {
 		sets[i] = wordSet(TaskNorm(text))
 	}
 	return sets
 }
 
-// MostSimilar returns the index of the text that is most similar to text, the
+// mostSimilar returns the index of the text that is most similar to text, the
 // last of equals, or -1 if none is similar.
-func (s SimilarTexts) MostSimilar(text string) int {
+func (s similarTexts) mostSimilar(text string) int {
 	words := wordSet(TaskNorm(text))
 	best, at := minSimilar, -1
 	if len(words) < minSimilarWords {
@@ -762,9 +762,9 @@ func (s *mergeSection) similarItem(norm string) string {
 		for i, k := range s.items {
 			norms[i] = k.Norm
 		}
-		s.similar = NewSimilarTexts(norms)
+		s.similar = newSimilarTexts(norms)
 	}
-	i := s.similar.MostSimilar(norm)
+	i := s.similar.mostSimilar(norm)
 	if i < 0 {
 		return ""
 	}

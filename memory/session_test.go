@@ -138,14 +138,14 @@ func TestMostSimilar(t *testing.T) {
 	list := []string{
 		"The port is 8080 (added 2026-02-04)", "Book a van for Saturday", "提醒主人周五准备面试", "short one", "The build takes an hour",
 	}
-	texts := NewSimilarTexts(list)
+	texts := newSimilarTexts(list)
 	golden.Table(t, "similar", func(_ *testing.T, in []string) string {
-		if i := texts.MostSimilar(in[0]); i >= 0 {
+		if i := texts.mostSimilar(in[0]); i >= 0 {
 			return list[i]
 		}
 		return ""
 	})
-	if NewSimilarTexts(make([]string, maxSimilar+1)).MostSimilar("The port is 8080") != -1 {
+	if newSimilarTexts(make([]string, maxSimilar+1)).mostSimilar("The port is 8080") != -1 {
 		t.Error("compared with very many texts")
 	}
 }
@@ -170,7 +170,7 @@ func randomDraft(r *rand.Rand) *sessionDraft {
 		case 3:
 			d.Links = append(d.Links, DraftLink{Text: text(), Target: []string{"2026-02-01/a.md", "b.md#c", "https://a.b/c d", "x.md"}[r.IntN(4)]})
 		default:
-			section := []string{SessionSummary, "A", "Key Facts", "tasks", "10:30 AM - a", "New"}[r.IntN(6)]
+			section := []string{sessionSummary, "A", "Key Facts", "tasks", "10:30 AM - a", "New"}[r.IntN(6)]
 			item := DraftItem{Title: title(), Text: text()}
 			if r.IntN(3) == 0 {
 				item = DraftItem{Topic: "Bob", Users: "a", Event: text()}

@@ -71,7 +71,7 @@ func FuzzAppendSection(f *testing.F) {
 		f.Add("# A\n\na <!-- visibility=private_only -->\n\n"+s, "t", "x")
 	}
 	f.Fuzz(func(t *testing.T, file, topic, text string) {
-		if CheckText(topic) != nil || CheckText(text) != nil || Line(text) == "" {
+		if CheckText(topic) != nil || CheckText(text) != nil || lineOf(text) == "" {
 			return
 		}
 		l := testLayout()
@@ -79,7 +79,7 @@ func FuzzAppendSection(f *testing.F) {
 		d := parse([]byte(file))
 		heading := d.ClockHeading(time.Date(2026, 2, 4, 10, 30, 0, 0, time.UTC), topic)
 		r := d.Revise()
-		r.AppendSection(heading, Markdown(Line(text)+" <!-- importance=0.5 -->"))
+		r.AppendSection(heading, Markdown(lineOf(text)+" <!-- importance=0.5 -->"))
 		out, err := r.Apply(parse)
 		if err != nil {
 			if file == "" || file == "# 2026-02-04\n" {

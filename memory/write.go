@@ -13,7 +13,7 @@ import (
 
 // Client-supplied text is data: it becomes one block of a file and must not
 // change the file's structure. [CheckText] rejects text that cannot be
-// distinguished from structure. [Line] and [ListItem] escape the rest.
+// distinguished from structure. lineOf and [ListItem] escape the rest.
 
 // CheckText returns an error if client-supplied text must not be written to a
 // file, because it contains a comment, a <private> tag, a marker of memwatchd
@@ -83,10 +83,10 @@ func CheckForeign(text string) error {
 	return nil
 }
 
-// Line returns client-supplied text as one line of Markdown. Line breaks become
+// lineOf returns client-supplied text as one line of Markdown. Line breaks become
 // spaces. The line is escaped so that it can only begin a paragraph, and does not
 // end with a block id.
-func Line(text string) string {
+func lineOf(text string) string {
 	return escapeEnd(escapeStart(strings.Join(textWords(text), " ")))
 }
 
@@ -105,7 +105,7 @@ func headingText(text string) string {
 func ListItem(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
-		line = Line(line)
+		line = lineOf(line)
 		if line != "" {
 			lines = append(lines, line)
 		}

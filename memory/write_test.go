@@ -28,12 +28,12 @@ func FuzzOutsideText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if CheckText(s) != nil || Line(s) == "" {
+		if CheckText(s) != nil || lineOf(s) == "" {
 			return
 		}
 		l := testLayout()
 		const path = "2026-02-04/a.md"
-		for text, block := range map[string]Block{Line(s): Paragraph, ListItem(s): Item} {
+		for text, block := range map[string]Block{lineOf(s): Paragraph, ListItem(s): Item} {
 			src := "# Tasks\n\nabove\n\n" + text + "\n\nbelow\n"
 			d := l.Parse(path, []byte(src), testMeta)
 			if len(d.Entries) != 3 || len(d.Headings) != 1 || d.Entries[1].Block != block || d.Unsound {
@@ -64,10 +64,10 @@ func FuzzOutsideItem(f *testing.F) {
 	}
 	l := testLayout()
 	f.Fuzz(func(t *testing.T, title, text string) {
-		if CheckText(title) != nil || CheckText(text) != nil || Line(text) == "" {
+		if CheckText(title) != nil || CheckText(text) != nil || lineOf(text) == "" {
 			return
 		}
-		comment := newComment([]Attribute{{"id", "k1"}, {"type", "decision"}, {"source", "a`\"'b"}})
+		comment := newComment([]attribute{{"id", "k1"}, {"type", "decision"}, {"source", "a`\"'b"}})
 		var forms []string
 		for _, f := range (&Put{Form: FactForm, Title: OneLine(title), Text: text}).forms() {
 			forms = append(forms, f.with(comment, ""))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -345,15 +344,13 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 	return err
 }
 
-// cutLine returns a text as one escaped line of at most most characters.
+// cutLine returns a text as one line of at most most characters.
 func cutLine(text string, most int) string {
-	const mark = " …"
-	line := memory.CleanLine(text)
-	// Escaping adds characters.
-	for n := most - len([]rune(mark)); utf8.RuneCountInString(memory.Line(line)) > most; n -= 10 {
-		line = memory.CleanLine(string([]rune(line)[:n])) + mark
+	line := []rune(memory.CleanLine(text))
+	if len(line) > most {
+		return memory.CleanLine(string(line[:most-2])) + " …"
 	}
-	return line
+	return string(line)
 }
 
 // projectTag precedes the name of a project in tags.
