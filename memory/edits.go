@@ -426,28 +426,23 @@ func (d *Document) withSeparator(r lineRange) lineRange {
 	return r
 }
 
-// cutLines returns the edit that removes lines together with the blank lines on
-// the side that has fewer, so that the larger gap stays. At the top of a file
+// cutLines returns the edit that removes lines together with as many blank lines as the side
+// that has fewer, so that the larger gap stays. At the top of a file
 // no blank line stays, and at its end none is added.
 func (w *passAttempt) cutLines(r lineRange) Edit {
 	d, first, n := w.d, w.d.bodyLine(), w.d.lines.count()
 	r = d.withSeparator(r)
 	above, below := d.gaps(r)
-	atEnd, atTop := r.to+below == n, r.from-above == first && first == 1
 	var replacement []byte
 	switch {
-	case atEnd:
+	case r.to+below == n:
 		r.from -= above
-	case atTop:
+	case r.from-above == first && first == 1:
 		r.to += below
-	case above == 0 && below == 0:
-		if w.minGap > 0 && r.from > 1 {
-			replacement = d.lineEnding(r.from - 1)
-		}
-	case above < below:
-		r.from -= above
-	case above > 0:
-		r.to += below
+	case above+below == 0 && w.minGap > 0 && r.from > 1:
+		replacement = d.lineEnding(r.from - 1)
+	default:
+		r.to += min(above, below)
 	}
 	s := d.lines.span(r.from, r.to)
 	s.Start = max(s.Start, bomLen(d.Source))
