@@ -4,22 +4,21 @@ import "strings"
 
 // ContextRequest requests a block of text for a prompt.
 type ContextRequest struct {
-	Query         string   `json:"query" size:"request" arg:"rest" with:"format=relevant" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
-	Format        string   `json:"format" default:"auto" enum:"auto,summary,boot,full,items,relevant" doc:"auto: memory for the start of a session: SOUL.md and USER.md, long-term memory, recent notes and sessions, keyed items and open tasks; summary: summaries of long-term memory and recent sessions, with paths; boot: SOUL.md, USER.md, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md; items: keyed items; relevant: entries that match the query"`
-	Session       string   `json:"session" complete:"session" doc:"id of the current session; auto, summary: its file of today is listed first; auto, relevant: entries that a block of the session has shown are left out of later ones"`
-	Project       string   `json:"project" with:"format=auto,relevant" doc:"auto, relevant: name of the project that the reader works on; its entries come first, those of other projects last"`
-	OtherProjects string   `json:"other_projects" default:"rank" enum:"rank,hide" with:"format=auto,relevant" doc:"auto, relevant: entries of other projects: rank, after the others, or hide"`
-	Dir           string   `json:"dir" flag:"project-dir" with:"format=relevant" doc:"relevant: directory of the reader's project, absolute; an entry that names a file in it that was written after the day of the entry says so; ignored unless the caller is the owner, in private"`
-	Days          int      `json:"days" min:"0" max:"3650" with:"format=auto,summary" doc:"auto, summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
-	Limit         int      `json:"limit" default:"8" min:"1" max:"100" with:"format=relevant" doc:"relevant: maximum number of entries, 1 to 100"`
-	Roots         []string `json:"roots" flag:"root" with:"format=relevant" doc:"relevant: also entries of these folders: names of memory.roots"`
-	MinCover      float64  `json:"min_cover" min:"0" max:"1" with:"format=relevant" doc:"relevant: minimum share of the query that the best entry contains, 0 to 1, else none is shown; rare words weigh more; 0.4 excludes everyday messages that share words with memory by chance"`
-	MaxItems      *int     `json:"max_items" min:"0" max:"10000" with:"format=auto,summary,items" doc:"auto, summary, items: maximum number of lines of each list, 0 to 10000; cannot raise the configured limit"`
-	MaxChars      *int     `json:"max_chars" min:"0" max:"10000000" with:"format=auto,boot,full,items,relevant" doc:"auto, boot, full, items, relevant: maximum number of characters, 0 to 10000000; default for auto: 9000; cannot raise the configured limit of items and relevant"`
-	MaxTokens     int      `json:"max_tokens" min:"0" max:"1000000" with:"format=relevant" doc:"relevant: maximum number of tokens, estimated, 0 to 1000000; 0 for no other limit than that of characters"`
-	Namespaces    []string `json:"namespaces" enum:"profile,preference,fact,project,task_state" with:"format=items" doc:"items: only these namespaces; default: all"`
-	Lang          string   `json:"lang" enum:"en,zh" with:"format=auto,boot,full" doc:"auto, boot, full: language of headings and notices: en or zh; default: the language of the text"`
-	Count         *bool    `json:"count" default:"true" with:"format=relevant" doc:"relevant: count the shown entries as used; used entries stay longer in long-term memory"`
+	Query      string   `json:"query" size:"request" arg:"rest" with:"format=relevant" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
+	Format     string   `json:"format" default:"auto" enum:"auto,summary,boot,full,items,relevant" doc:"auto: memory for the start of a session: SOUL.md and USER.md, long-term memory, recent notes and sessions, keyed items and open tasks; summary: summaries of long-term memory and recent sessions, with paths; boot: SOUL.md, USER.md, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md; items: keyed items; relevant: entries that match the query"`
+	Session    string   `json:"session" complete:"session" doc:"id of the current session; auto, summary: its file of today is listed first; auto, relevant: entries that a block of the session has shown are left out of later ones"`
+	Project    string   `json:"project" with:"format=auto,relevant" doc:"auto, relevant: name of the project that the reader works on; its entries come first, those of other projects last"`
+	Dir        string   `json:"dir" flag:"project-dir" with:"format=relevant" doc:"relevant: directory of the reader's project, absolute; an entry that names a file in it that was written after the day of the entry says so; ignored unless the caller is the owner, in private"`
+	Days       int      `json:"days" min:"0" max:"3650" with:"format=auto,summary" doc:"auto, summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
+	Limit      int      `json:"limit" default:"8" min:"1" max:"100" with:"format=relevant" doc:"relevant: maximum number of entries, 1 to 100"`
+	Roots      []string `json:"roots" flag:"root" with:"format=relevant" doc:"relevant: also entries of these folders: names of memory.roots"`
+	MinCover   float64  `json:"min_cover" min:"0" max:"1" with:"format=relevant" doc:"relevant: minimum share of the query that the best entry contains, 0 to 1, else none is shown; rare words weigh more; 0.4 excludes everyday messages that share words with memory by chance"`
+	MaxItems   *int     `json:"max_items" min:"0" max:"10000" with:"format=auto,summary,items" doc:"auto, summary, items: maximum number of lines of each list, 0 to 10000; cannot raise the configured limit"`
+	MaxChars   *int     `json:"max_chars" min:"0" max:"10000000" with:"format=auto,boot,full,items,relevant" doc:"auto, boot, full, items, relevant: maximum number of characters, 0 to 10000000; default for auto: 9000; cannot raise the configured limit of items and relevant"`
+	MaxTokens  int      `json:"max_tokens" min:"0" max:"1000000" with:"format=relevant" doc:"relevant: maximum number of tokens, estimated, 0 to 1000000; 0 for no other limit than that of characters"`
+	Namespaces []string `json:"namespaces" enum:"profile,preference,fact,project,task_state" with:"format=items" doc:"items: only these namespaces; default: all"`
+	Lang       string   `json:"lang" enum:"en,zh" with:"format=auto,boot,full" doc:"auto, boot, full: language of headings and notices: en or zh; default: the language of the text"`
+	Count      *bool    `json:"count" default:"true" with:"format=relevant" doc:"relevant: count the shown entries as used; used entries stay longer in long-term memory"`
 	Fresh
 	Scope
 	For[ContextAnswer]

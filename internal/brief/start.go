@@ -23,8 +23,7 @@ type StartFiles struct {
 
 	// Other reports whether an entry belongs to other projects than the reader's.
 	// It may be nil.
-	Other     func(doc *memory.Document, e *memory.Entry) bool
-	HideOther bool // omit these entries
+	Other func(doc *memory.Document, e *memory.Entry) bool
 }
 
 // A Task is an open task with its place.
@@ -91,16 +90,15 @@ func (s Style) Start(files StartFiles) Block {
 // startBuilder is a start block under construction.
 type startBuilder struct {
 	Style
-	own       phrases
-	lang      Lang
-	block     Block
-	parts     []startPart
-	other     func(*memory.Document, *memory.Entry) bool
-	others    []startFile // entries of other projects
-	hideOther bool
-	boot      bool   // only the files of [BootFiles], in that order
-	identity  int    // number of parts before the head
-	head      string // notices after the identity
+	own      phrases
+	lang     Lang
+	block    Block
+	parts    []startPart
+	other    func(*memory.Document, *memory.Entry) bool
+	others   []startFile // entries of other projects
+	boot     bool        // only the files of [BootFiles], in that order
+	identity int         // number of parts before the head
+	head     string      // notices after the identity
 }
 
 // A startPart renders one part of a start block within room code points.
@@ -138,7 +136,6 @@ func (b *startBuilder) collect(files StartFiles) {
 	}
 	identity := b.filesOf(files.Identity, tagIdentity, share, cutEnd)
 	b.other = files.Other
-	b.hideOther = files.HideOther
 	logs := b.filesOf(files.Logs, tagRecent, logShare, cutBeginning)
 	main := b.filesOf(files.LongTerm, tagMain, longTermShare, cutMiddle)
 	var session []startFile
@@ -221,7 +218,7 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 		if len(lines) > 0 {
 			files = append(files, f)
 		}
-		if len(others) > 0 && !b.hideOther {
+		if len(others) > 0 {
 			b.others = append(b.others, startFile{doc, others, otherHead, otherShare, c})
 		}
 	}

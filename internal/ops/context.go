@@ -161,11 +161,6 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		hits = index.Covered(hits, r.MinCover)
 	}
 	order := orderFor(r.Project)
-	if r.OtherProjects == "hide" {
-		hits = slices.DeleteFunc(hits, func(h index.Hit) bool {
-			return order(h.Entry.Tags) == otherProject
-		})
-	}
 	slices.SortStableFunc(hits, func(a, b index.Hit) int {
 		return order(a.Entry.Tags) - order(b.Entry.Tags)
 	})
@@ -339,14 +334,13 @@ const startTaskDays = 30
 // notes of today and yesterday, it includes the latest ones, and if there is
 // nothing of the recent days, the sessions of the latest day.
 func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
-	order, hide := orderFor(r.Project), r.OtherProjects == "hide"
+	order := orderFor(r.Project)
 	files := brief.StartFiles{
 		BootFiles: m.bootFiles(c), Summaries: m.summaries(c, order), Items: m.allItems(c),
 		Other: func(doc *memory.Document, e *memory.Entry) bool {
 			return order(e.Tags) == otherProject
 		},
-		HideOther: hide,
-		Hints:     func(lang brief.Lang) []string { return m.limitHints(c, lang) },
+		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
 	}
 	recent := m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session)
 	if len(files.Logs) == 0 { // for example after a weekend
@@ -366,7 +360,7 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		}
 	}
 	for _, doc := range recent {
-		if !whole[doc.Place.Path] && !(hide && order.rankDoc(c, doc) == otherProject) {
+		if !whole[doc.Place.Path] {
 			files.Recent = append(files.Recent, doc)
 		}
 	}
@@ -374,7 +368,7 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		return order.rankDoc(c, a) - order.rankDoc(c, b)
 	})
 	listed := map[string]bool{} // equal tasks of a file are listed once
-	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order, hide) {
+	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order) {
 		task := t.Places[0].Path + ":" + t.Text
 		if !listed[task] && !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
 			listed[task] = true

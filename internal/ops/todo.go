@@ -420,9 +420,8 @@ func (m readOps) taskCopies(c Call, r *api.TodosRequest) [][]taskCopy {
 }
 
 // openTasks returns the open tasks of the given number of days: those of the
-// reader's project first, of these the overdue ones, then the newest. With hide,
-// tasks of other projects are omitted.
-func (m readOps) openTasks(c Call, days int, order projectOrder, hide bool) (open []api.Todo) {
+// reader's project first, of these the overdue ones, then the newest.
+func (m readOps) openTasks(c Call, days int, order projectOrder) (open []api.Todo) {
 	ranks := map[string]int{} // by id of the first place
 	for _, copies := range m.taskCopies(c, &api.TodosRequest{Days: days}) {
 		t := m.todoOf(copies)
@@ -432,9 +431,6 @@ func (m readOps) openTasks(c Call, days int, order projectOrder, hide bool) (ope
 		rank := otherProject
 		for _, copied := range copies {
 			rank = min(rank, order(copied.entry.Tags))
-		}
-		if hide && rank == otherProject {
-			continue
 		}
 		open = append(open, t)
 		ranks[t.Places[0].ID+t.Text] = rank

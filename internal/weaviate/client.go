@@ -49,14 +49,6 @@ var _ share.Store = (*Client)(nil)
 
 var prefixRE = lazyregexp.New(`^(?:[A-Z][A-Za-z0-9_]{0,63})?$`)
 
-// CheckPrefix returns an error if names of collections cannot begin with prefix.
-func CheckPrefix(prefix string) error {
-	if !prefixRE().MatchString(prefix) {
-		return fmt.Errorf("%q is not a prefix: use a capital letter, then letters, digits and underscores", prefix)
-	}
-	return nil
-}
-
 // Ready implements [share.Store].
 func (c *Client) Ready(ctx context.Context) error {
 	return c.send(ctx, http.MethodGet, "/v1/.well-known/ready", nil, nil)

@@ -176,12 +176,3 @@ func TestKeyAndCertificate(t *testing.T) {
 		test.c.Close()
 	}
 }
-
-func TestCheckPrefix(t *testing.T) {
-	for prefix, ok := range map[string]bool{"": true, "Home": true, "A_1": true, "home": false, "1": false, "É": false, "A-b": false,
-		"A{": false, strings.Repeat("A", 64): true, strings.Repeat("A", 65): false} {
-		if err := CheckPrefix(prefix); (err == nil) != ok {
-			t.Errorf("CheckPrefix(%q) = %v", prefix, err)
-		}
-	}
-}

@@ -66,10 +66,10 @@ func TestOlderDaemon(t *testing.T) {
 		want    string // what the daemon accepts; "" if the error is ErrOlder
 		repeats int
 	}{
-		{"default", api.RequestOf(api.ContextRequest{Format: "auto", OtherProjects: "rank"}), `context {}`, 0},
+		{"default", api.RequestOf(api.ContextRequest{Format: "auto"}), `context {}`, 0},
 		{"default pointer", api.RequestOf(api.ContextRequest{Format: "boot", Count: new(true)}), `context {"format":"boot"}`, 0},
 		{"default of a write", api.RequestOf(api.CaptureRequest{Text: "a", Type: "crumb"}), `capture {"text":"a"}`, 0},
-		{"new field", api.RequestOf(api.ContextRequest{OtherProjects: "hide"}), `context {}`, 1},
+		{"new field", api.RequestOf(api.ContextRequest{Project: "x"}), `context {}`, 1},
 		{"two new fields", api.RequestOf(api.SearchRequest{Query: "a", Limit: 3, Count: new(false)}), `search {"query":"a"}`, 2},
 		{"new field of the scope", api.RequestOf(api.SearchRequest{Query: "a", Scope: api.Scope{Context: new("public")}}), "", 0},
 		{"new field of a write", api.RequestOf(api.NoteRequest{Text: "a", Project: "b"}), "", 0},

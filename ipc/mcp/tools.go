@@ -44,7 +44,7 @@ var Tools = []*Tool{
 		Name: "memory_context", Title: "Memory overview", Set: CoreTools,
 		Text: "Read what memory knows when a conversation starts: long-term memory, recent notes, open tasks and " +
 			"sessions. With format relevant and a message as query, read what is related to the message.",
-		Unlisted: []string{"limit", "min_cover", "max_items", "lang", "namespaces", "other_projects", "dir",
+		Unlisted: []string{"limit", "min_cover", "max_items", "lang", "namespaces", "dir",
 			"days", "max_chars", "max_tokens", "session"},
 	}, "context"),
 	newTool(Tool{

@@ -44,7 +44,6 @@ type Config struct {
 		Host          string   `yaml:"host" doc:"Name of this machine, different on each machine, if several machines write to this memory through a sync tool or git. Notes and captures then go to a file of this machine, such as memory/2026-02-05.laptop.md, and every machine reads the files of a day as one day"`
 		Users         []string `yaml:"users" doc:"Directories of the root that belong to users, such as alice for alice/MEMORY.md and alice/memory/"`
 		Roots         []Root   `yaml:"roots" doc:"Folders that are searched beside the memory directory and never changed, such as an Obsidian vault. Each entry has the keys"`
-		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {
 			Enabled  bool `yaml:"enabled" default:"true" doc:"If false, context blocks are empty"`
 			MaxItems int  `yaml:"max_items" default:"50" min:"0" max:"10000" doc:"Maximum number of lines of the context formats summary and items"`
@@ -61,15 +60,6 @@ type Config struct {
 		Sessions string `yaml:"sessions" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of sessions that set none themselves: private_only or public_ok"`
 	} `yaml:"visibility"`
 
-	Watch struct {
-		MaxFileSize size     `yaml:"max_file_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to read and to change. Larger files are skipped"`
-		Ignore      []string `yaml:"ignore" doc:"Patterns of files to skip, in the syntax of .gitignore"`
-	} `yaml:"watch"`
-
-	Index struct {
-		Dir string `yaml:"dir" path:"true" doc:"Directory of the index, which you can delete at any time. If empty: memwatchd/<name> in the user's cache directory"`
-	} `yaml:"index"`
-
 	State struct {
 		Dir string `yaml:"dir" path:"true" doc:"Directory of the lock, the journal and other state. If empty: memwatchd/<name> in the user's state directory"`
 	} `yaml:"state"`
@@ -83,14 +73,8 @@ type Config struct {
 	} `yaml:"journal"`
 
 	History struct {
-		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, no versions are kept of files that other programs change, and those that were kept are deleted"`
-		Keep    time.Duration `yaml:"keep" default:"30d" min:"1h" doc:"Time for which versions of files that other programs changed are kept"`
-		Size    size          `yaml:"size" default:"256MiB" min:"1MiB" doc:"Maximum disk space for these versions; the oldest are deleted first"`
+		Keep time.Duration `yaml:"keep" default:"30d" doc:"Time for which versions of files that other programs changed are kept, in at most 256 MiB. 0s: none are"`
 	} `yaml:"history"`
-
-	Identity struct {
-		Read string `yaml:"read" default:"union" enum:"union,canonical" doc:"Readable items of a linked account: those of the account and its keys (union), or of the account only (canonical)"`
-	} `yaml:"identity"`
 
 	Todosync struct {
 		Enabled    bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
@@ -122,29 +106,21 @@ type Config struct {
 	} `yaml:"llm"`
 
 	Embed struct {
-		Endpoint    string `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
-		Model       string `yaml:"model" doc:"Name of the model"`
-		KeyFile     string `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
-		QueryPrefix string `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
-		TextPrefix  string `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
-		Private     bool   `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
+		Endpoint string `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
+		Model    string `yaml:"model" doc:"Name of the model"`
+		KeyFile  string `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
+		Private  bool   `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
 	} `yaml:"embed"`
 
 	Capture struct {
-		Ntfy struct {
-			Server    string `yaml:"server" default:"https://ntfy.sh" doc:"URL of the ntfy server"`
-			Topic     string `yaml:"topic" doc:"Topic whose messages become daily notes of the owner. If empty: none"`
-			TokenFile string `yaml:"token_file" path:"true" doc:"File with an access token of the server. If empty: no token is sent"`
-		} `yaml:"ntfy"`
+		Ntfy Ntfy `yaml:"ntfy"`
 	} `yaml:"capture"`
 
 	Share struct {
 		Weaviate struct {
 			URL      string `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
 			KeyFile  string `yaml:"key_file" path:"true" doc:"File with the API key of the cluster. If empty: no key is sent"`
-			CAFile   string `yaml:"ca_file" path:"true" doc:"File with the certificate of the authority that signed the certificate of the cluster. If empty: the authorities of the system"`
 			Replicas int    `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
-			Prefix   string `yaml:"prefix" doc:"Beginning of the names of the collections, for several memories in one cluster"`
 		} `yaml:"weaviate"`
 		Publish []string `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
 		Private bool     `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
@@ -153,15 +129,13 @@ type Config struct {
 	} `yaml:"share"`
 
 	Hooks struct {
-		Enabled        bool     `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
-		Capture        bool     `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
-		StoreResponses bool     `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
-		Review         bool     `yaml:"review" default:"false" doc:"If true, what hooks capture and agents note waits as an open box in review/<day>.md until you tick it. What you delete is rejected; after 30 days, the rest is archived"`
-		Format         string   `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
-		Roots          []string `yaml:"roots" doc:"Names of folders of memory.roots whose entries are added to prompts, too"`
-		OtherProjects  string   `yaml:"other_projects" default:"rank" enum:"rank,hide" doc:"Entries of other projects than that of the agent's directory: rank, after the others, or hide"`
-		ContextLimit   int      `yaml:"context_limit" default:"40" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
-		ContextTokens  int      `yaml:"context_tokens" default:"1000" min:"25" max:"2250" doc:"Maximum number of tokens of memory added to a prompt, estimated"`
+		Enabled        bool   `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
+		Capture        bool   `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
+		StoreResponses bool   `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
+		Review         bool   `yaml:"review" default:"false" doc:"If true, what hooks capture and agents note waits as an open box in review/<day>.md until you tick it. What you delete is rejected; after 30 days, the rest is archived"`
+		Format         string `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
+		ContextLimit   int    `yaml:"context_limit" default:"40" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
+		ContextTokens  int    `yaml:"context_tokens" default:"1000" min:"25" max:"2250" doc:"Maximum number of tokens of memory added to a prompt, estimated"`
 	} `yaml:"hooks"`
 
 	IPC struct {
@@ -176,12 +150,19 @@ type Config struct {
 	// Tuning holds values that suit every memory. No key sets them; tests do.
 	Tuning Tuning
 
+	IndexDir string // directory of the index
 	File     string // path of the configuration file; empty without one
 	Warning  string // about removed keys and about variables of another program; empty if there is none
 	NamesDir bool   // the file, the environment or a flag sets memory.dir
 	OtherDir string // memory.dir of the file or the environment, if a flag names another directory
 	Location *time.Location
 	Schedule *compactor.Schedule
+}
+
+// Ntfy selects a topic of an ntfy server.
+type Ntfy struct {
+	Topic     string `yaml:"topic" doc:"Topic whose messages become daily notes of the owner: its name on ntfy.sh, or its URL on another server, such as https://ntfy.lan/inbox. If empty: none"`
+	TokenFile string `yaml:"token_file" path:"true" doc:"File with an access token of the server. If empty: no token is sent"`
 }
 
 // A limitConfig bounds the size of the long-term files that match a pattern.
@@ -208,11 +189,9 @@ func (c *Config) Finish() (err error) {
 	if !isName(c.Name) {
 		return fmt.Errorf("name: %q may contain letters, digits, dots, dashes and underscores only", c.Name)
 	}
-	if c.Index.Dir == "" {
-		c.Index.Dir = filepath.Join(xdg.CacheHome, "memwatchd", c.Name)
-		if sameDir(xdg.CacheHome, xdg.StateHome) {
-			c.Index.Dir = filepath.Join(c.Index.Dir, "index") // the state is in the directory above
-		}
+	c.IndexDir = filepath.Join(xdg.CacheHome, "memwatchd", c.Name)
+	if sameDir(xdg.CacheHome, xdg.StateHome) {
+		c.IndexDir = filepath.Join(c.IndexDir, "index") // the state is in the directory above
 	}
 	c.State.Dir = cmp.Or(c.State.Dir, filepath.Join(xdg.StateHome, "memwatchd", c.Name))
 	if len(c.IPC.Listeners) == 0 {
@@ -256,10 +235,10 @@ func (c *Config) checkMemory() error {
 // checkDirs returns an error if the index and the state would be in the same directory or
 // in that of the memory.
 func (c *Config) checkDirs() error {
-	if sameDir(c.Index.Dir, c.State.Dir) {
-		return fmt.Errorf("index.dir: %s is also state.dir: set another directory", c.Index.Dir)
+	if sameDir(c.IndexDir, c.State.Dir) {
+		return fmt.Errorf("state.dir: %s is the directory of the index: set another directory", c.State.Dir)
 	}
-	return cmp.Or(c.checkOutside("index.dir", c.Index.Dir), c.checkOutside("state.dir", c.State.Dir))
+	return cmp.Or(c.checkOutside("XDG_CACHE_HOME", c.IndexDir), c.checkOutside("state.dir", c.State.Dir))
 }
 
 // withKey adds a key to an error about its value.

@@ -85,9 +85,9 @@ func TestConfigErrors(t *testing.T) {
 		name, yaml, env, want string
 	}{
 		{"unknown key", "journal:\n  keep: 90d\n  kep: 1d\n", "", ":3: unknown key journal.kep: did you mean journal.keep?"},
-		{"unknown section", "wach:\n  ignore: x\n", "", ":1: unknown key wach: did you mean watch?"},
+		{"unknown section", "wrte:\n  ignore: x\n", "", ":1: unknown key wrte: did you mean write?"},
 		{"missing section", "dir: /x\n", "", ":1: unknown key dir: did you mean memory.dir?"},
-		{"empty unknown section", "wach: {}\n", "", ":1: unknown key wach"},
+		{"empty unknown section", "wrte: {}\n", "", ":1: unknown key wrte"},
 		{"twice", "name: a\nname: b\n", "", ":2: name is duplicated"},
 		{"not a duration", "journal:\n  keep: quick\n", "", `:2: journal.keep: "quick" is not a duration`},
 		{"too small", "journal:\n  keep: 1m\n", "", ":2: journal.keep: 1m is less than 1h"},
@@ -99,8 +99,6 @@ func TestConfigErrors(t *testing.T) {
 		{"alias", "name: &a x\nmemory: *a\n", "", "aliases are not supported"},
 		{"name with a path", "name: ../x\n", "", "name: "},
 		{"time zone", "memory:\n  timezone: Mars/Olympus\n", "", "memory.timezone: unknown time zone"},
-		{"index in the memory", "memory: {dir: /m}\nindex: {dir: /m/index}\n", "", "index.dir: /m/index is in the memory directory"},
-		{"index in the state", "index: {dir: /i}\nstate: {dir: /i}\n", "", "index.dir: /i is also state.dir"},
 		{"two documents", "name: a\n---\nname: b\n", "", "more than one YAML document"},
 		{"days", "journal:\n  keep: 9e9d\n", "", `"9e9d" is not a duration`},
 		{"days that are too recent", "archive: {after: 1d}\n", "", "archive.after: 24h0m0s is less than 48h"},
@@ -121,12 +119,11 @@ func TestConfigErrors(t *testing.T) {
 		{"another scheme of the store", "share: {weaviate: {url: 'ftp://weaviate.lan'}}\n", "", "share.weaviate.url: not a URL"},
 		{"no pattern to publish", "share: {publish: ['notes/[a'], weaviate: {url: 'http://127.0.0.1'}}\n", "", "share.publish: "},
 		{"no trusted host", "share: {trust: [a b], weaviate: {url: 'http://127.0.0.1'}}\n", "", "share.trust: "},
-		{"no prefix", "share: {weaviate: {prefix: a/b, url: 'http://127.0.0.1'}}\n", "", "share.weaviate.prefix: "},
 		{"nothing is checked without a store", "share: {trust: [a b]}\n", "", ""},
-		{"no topic", "capture: {ntfy: {topic: a/b}}\n", "", `capture.ntfy.topic: "a/b" is not a topic`},
-		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: use https"},
-		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
-		{"a server with a path", "capture: {ntfy: {topic: a, server: 'https://ntfy.sh/a'}}\n", "", "capture.ntfy.server: remove the path from https://ntfy.sh/a"},
+		{"no topic", "capture: {ntfy: {topic: a b}}\n", "", `capture.ntfy.topic: "a b" is not a topic`},
+		{"a topic in the clear", "capture: {ntfy: {topic: 'http://ntfy.sh/a'}}\n", "", "capture.ntfy.topic: http://ntfy.sh: use https"},
+		{"no server", "capture: {ntfy: {topic: ntfy.sh/a}}\n", "", "capture.ntfy.topic: "},
+		{"a server with a path", "capture: {ntfy: {topic: 'https://ntfy.sh/a/b'}}\n", "", "capture.ntfy.topic: more than the name of a topic"},
 		{"unknown variable", "", "MEMWATCHD_JOURNAL_KEP=1d", "unknown variable MEMWATCHD_JOURNAL_KEP: did you mean MEMWATCHD_JOURNAL_KEEP?"},
 		{"bad variable", "", "MEMWATCHD_JOURNAL_KEEP=x", "MEMWATCHD_JOURNAL_KEEP"},
 	} {
@@ -142,11 +139,11 @@ func TestConfigErrors(t *testing.T) {
 // TestConfigPrecedence checks the precedence: flags, environment, file,
 // defaults.
 func TestConfigPrecedence(t *testing.T) {
-	text := "name: file\nmemory: {dir: /file, short_term_days: 3, users: one}\nwatch: {ignore: [a, b]}\n"
+	text := "name: file\nmemory: {dir: /file, short_term_days: 3, users: one}\ntodosync: {tasks: [a, b]}\n"
 	c, err := load(t, text, Flags{Dir: "/flag"},
-		"MEMWATCHD_NAME=env", "MEMWATCHD_MEMORY_SHORT_TERM_DAYS=5", "MEMWATCHD_WATCH_IGNORE=c, d", "PATH=x")
+		"MEMWATCHD_NAME=env", "MEMWATCHD_MEMORY_SHORT_TERM_DAYS=5", "MEMWATCHD_TODOSYNC_TASKS=c, d", "PATH=x")
 	testkit.Must(t, err)
-	got := []any{c.Name, c.Memory.Dir, c.Memory.ShortTermDays, c.Memory.Users, c.Watch.Ignore, c.Memory.Owner}
+	got := []any{c.Name, c.Memory.Dir, c.Memory.ShortTermDays, c.Memory.Users, c.Todosync.Tasks, c.Memory.Owner}
 	want := []any{"env", "/flag", 5, []string{"one"}, []string{"c", "d"}, "owner"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -162,12 +159,12 @@ func TestRelativePaths(t *testing.T) {
 state: {dir: state}
 ipc: {listeners: [{path: ./s}, {address: "127.0.0.1:1", subject: a, token_file: t}]}
 `
-	c, err := load(t, text, Flags{}, "MEMWATCHD_INDEX_DIR=index")
+	c, err := load(t, text, Flags{}, "MEMWATCHD_LLM_KEY_FILE=key")
 	testkit.Must(t, err)
 	base := filepath.Dir(c.File)
-	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.State.Dir, c.Index.Dir, c.IPC.Listeners[0].Path,
+	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.State.Dir, c.LLM.KeyFile, c.IPC.Listeners[0].Path,
 		c.IPC.Listeners[1].TokenFile}
-	want := []string{base + "/mem", filepath.Dir(base) + "/v", base + "/state", elsewhere + "/index", base + "/s",
+	want := []string{base + "/mem", filepath.Dir(base) + "/v", base + "/state", elsewhere + "/key", base + "/s",
 		base + "/t"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -218,16 +215,17 @@ func TestAliases(t *testing.T) {
 // TestRemovedKeys checks that a file and a variable with removed keys load with a warning
 // about each, beside the other keys, and that no removed key exists.
 func TestRemovedKeys(t *testing.T) {
-	text := "context: {untrusted: mark}\nwatch: {settle: 1s, ignore: [x]}\nshare: {host: x, weaviate: {prefix: P}}\nprojects: [{dir: /p}]\nipc:\n  drain: [odd]\n"
+	text := "context: {untrusted: mark}\nwatch: {settle: 1s}\ntodosync: {days: 3, tasks: [x]}\nshare: {host: x, weaviate: {replicas: 2}}\nprojects: [{dir: /p}]\nipc:\n  drain: [odd]\n"
 	c, err := load(t, text, Flags{}, "MEMWATCHD_IPC_MAX_REQUEST=9")
 	testkit.Must(t, err)
 	want := "context.untrusted has no effect: its default suits every memory; watch.settle has no effect: its default suits every memory; " +
+		"todosync.days has no effect: set memory.short_term_days; " +
 		"share.host has no effect: set memory.host; " +
 		"projects has no effect: work in a repository, whose directory names the project, or give --project; " +
 		"ipc.drain has no effect: its default suits every memory; " +
 		"ipc.max_request has no effect: its default suits every memory"
-	if c.Warning != want || c.Share.Weaviate.Prefix != "P" || len(c.Watch.Ignore) != 1 {
-		t.Errorf("got the warning %q and %+v, %v", c.Warning, c.Share.Weaviate, c.Watch.Ignore)
+	if c.Warning != want || c.Share.Weaviate.Replicas != 2 || len(c.Todosync.Tasks) != 1 {
+		t.Errorf("got the warning %q and %+v, %v", c.Warning, c.Share.Weaviate, c.Todosync.Tasks)
 	}
 	for _, k := range Keys {
 		if strings.Contains(removedKeys, " "+k.Name+" ") || replacedKeys[k.Name] != "" {

@@ -77,8 +77,6 @@ func scalarYAML(v any) string {
 	switch x := v.(type) {
 	case time.Duration:
 		v = ShortDuration(x)
-	case size:
-		v = x.String()
 	case []string:
 		node := &yaml.Node{}
 		_ = node.Encode(x) // every text can be encoded

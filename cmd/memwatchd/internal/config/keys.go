@@ -307,9 +307,6 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 	case time.Duration:
 		v, err = parseDuration(s)
 		noun = "a duration such as 30ms, 10s, 2m or 90d"
-	case size:
-		v, err = parseSize(s)
-		noun = "a size such as 512KiB or 4MiB"
 	case bool:
 		v, err = parseBool(s)
 		noun = "true or false"

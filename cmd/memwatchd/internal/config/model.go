@@ -1,12 +1,10 @@
 package config
 
 import (
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/internal/ntfy"
@@ -56,23 +54,6 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// ReadCertificates returns the certificates of a file in PEM form; nil, for those of the
-// system, if path is empty.
-func ReadCertificates(path string) (*x509.CertPool, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: no certificate in PEM form", path)
-	}
-	return roots, nil
-}
-
 // maxKeyBytes bounds the size of a key file, in bytes. Keys are shorter.
 const maxKeyBytes = 16 << 10
 
@@ -99,23 +80,31 @@ func ReadKey(path string) (string, error) {
 	return key, nil
 }
 
-// finishTopic checks the keys of the ntfy topic, if one is configured.
+// finishTopic checks the ntfy topic, if one is configured.
 func (c *Config) finishTopic() error {
-	n := &c.Capture.Ntfy
-	if n.Topic == "" {
+	if c.Capture.Ntfy.Topic == "" {
 		return nil
 	}
-	if err := ntfy.CheckTopic(n.Topic); err != nil {
+	server, topic := c.Capture.Ntfy.Split()
+	if err := ntfy.CheckTopic(topic); err != nil {
 		return fmt.Errorf("capture.ntfy.topic: %w", err)
 	}
-	u, err := finishURL("capture.ntfy.server", &n.Server, "https://ntfy.sh", "capture.ntfy.token_file")
+	u, err := finishURL("capture.ntfy.topic", &server, "https://ntfy.lan/inbox", "capture.ntfy.token_file")
 	switch {
 	case err != nil:
 		return err
 	case u.Path != "":
-		return fmt.Errorf("capture.ntfy.server: remove the path from %s", n.Server)
+		return fmt.Errorf("capture.ntfy.topic: more than the name of a topic follows %s", u.Host)
 	case IsExposed(u): // the token, too
-		return fmt.Errorf("capture.ntfy.server: %s: use https, or http for a server on this machine", n.Server)
+		return fmt.Errorf("capture.ntfy.topic: %s: use https, or http for a server on this machine", server)
 	}
 	return nil
+}
+
+// Split returns the URL of the server and the name of the topic.
+func (n *Ntfy) Split() (server, topic string) {
+	if at := strings.LastIndexByte(n.Topic, '/'); at >= 0 {
+		return n.Topic[:at], n.Topic[at+1:]
+	}
+	return "https://ntfy.sh", n.Topic
 }

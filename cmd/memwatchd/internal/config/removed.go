@@ -43,17 +43,27 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"share.tombstones share.weaviate.timeout share.weaviate.query_timeout ipc.sync_timeout ipc.max_request " +
 	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain ipc.rate " +
 	"write.max_size visibility.identity todosync.days share.host hooks.transcripts " +
-	"hooks.context_max_chars projects "
+	"hooks.context_max_chars projects " +
+	"memory.full_max_chars watch.max_file_size watch.ignore index.dir history.enabled history.size identity.read " +
+	"embed.query_prefix embed.text_prefix capture.ntfy.server share.weaviate.ca_file share.weaviate.prefix " +
+	"hooks.roots hooks.other_projects "
 
 // replacedKeys maps some of these keys to their replacements.
 var replacedKeys = map[string]string{
-	"write.max_size":          "set watch.max_file_size",
 	"visibility.identity":     "set visibility in the frontmatter of SOUL.md and USER.md",
 	"todosync.days":           "set memory.short_term_days",
 	"share.host":              "set memory.host",
 	"hooks.transcripts":       "run memwatchd import",
 	"hooks.context_max_chars": "set hooks.context_tokens; a token has about four characters",
 	"projects":                "work in a repository, whose directory names the project, or give --project",
+	"watch.ignore":            "write the patterns into .memwatchdignore in the memory directory",
+	"index.dir":               "set the environment variable XDG_CACHE_HOME",
+	"history.enabled":         "to keep no versions, set history.keep to 0s",
+	"embed.query_prefix":      "the prefixes of models that need them are known",
+	"embed.text_prefix":       "the prefixes of models that need them are known",
+	"capture.ntfy.server":     "set capture.ntfy.topic to the URL of the topic",
+	"share.weaviate.ca_file":  "set the environment variable SSL_CERT_FILE",
+	"hooks.roots":             "an agent searches folders with memory_search",
 	"ipc.rate":                "set rate of the entries of ipc.listeners",
 }
 

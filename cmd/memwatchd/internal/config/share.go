@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/memwatchd/memwatchd/internal/weaviate"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -21,9 +20,7 @@ func (c *Config) finishShare() error {
 	if s.Private && IsExposed(u) {
 		return errors.New("share.private: private entries require https for a remote store")
 	}
-	return cmp.Or(withKey("share.weaviate.prefix", weaviate.CheckPrefix(s.Weaviate.Prefix)),
-		checkEach("share.publish", len(s.Publish), func(i int) error { return checkPattern(s.Publish[i]) }),
+	return cmp.Or(checkEach("share.publish", len(s.Publish), func(i int) error { return checkPattern(s.Publish[i]) }),
 		checkEach("share.trust", len(s.Trust), func(i int) error { return memory.ValidHost(s.Trust[i]) }),
-		c.checkOutside("share.weaviate.key_file", s.Weaviate.KeyFile),
-		c.checkOutside("share.weaviate.ca_file", s.Weaviate.CAFile))
+		c.checkOutside("share.weaviate.key_file", s.Weaviate.KeyFile))
 }

@@ -91,16 +91,23 @@ func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 	return d, nil
 }
 
+// maxFileSize bounds the files that are read and changed, in bytes. Larger ones are skipped.
+const maxFileSize = 4 << 20
+
+// maxFullChars bounds the MEMORY.md of the context formats boot and full, in characters.
+// Longer files are cut in the middle.
+const maxFullChars = 5000
+
 func (d *daemon) openComponents() error {
 	c := d.config
 	layout := c.Layout()
-	dirs := []string{c.State.Dir, c.Index.Dir}
+	dirs := []string{c.State.Dir, c.IndexDir}
 	for _, r := range append(layout.Roots, nil) {
 		dirs = append(dirs, cookieDir(c, r))
 	}
 	for _, dir := range dirs {
 		if err := state.PrivateDir(dir); err != nil {
-			key := map[bool]string{true: "index.dir", false: "state.dir"}[dir == c.Index.Dir]
+			key := map[bool]string{true: "XDG_CACHE_HOME", false: "state.dir"}[dir == c.IndexDir]
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -117,13 +124,12 @@ func (d *daemon) openComponents() error {
 		return err
 	}
 	d.memory = &root{Vault: &vault.Vault{
-		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Skip: layout.Skip, SkipDir: layout.SkipDir,
+		Dir: c.Memory.Dir, MaxFileSize: maxFileSize, Skip: layout.Skip, SkipDir: layout.SkipDir,
 	}}
 	d.obsidian = d.memory.ReadObsidian()
-	d.memory.Ignore = slices.Concat(d.obsidian.Ignore, c.Watch.Ignore)
+	d.memory.Ignore = d.obsidian.Ignore
 	layout.Days = d.obsidian.Days
-	d.subjects = &subjectMap{vault: d.memory.Vault, configured: c.Memory.Users, every: c.Memory.Layout == "users",
-		union: c.Identity.Read == "union"}
+	d.subjects = &subjectMap{vault: d.memory.Vault, configured: c.Memory.Users, every: c.Memory.Layout == "users"}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
 	d.subjects.directories.Roots = layout.Roots
 	d.subjects.identities() // reads the links before the first request
@@ -141,7 +147,7 @@ func (d *daemon) openComponents() error {
 	if err != nil {
 		return err
 	}
-	d.index, err = index.Open(c.Index.Dir, index.Options{
+	d.index, err = index.Open(c.IndexDir, index.Options{
 		Source: d.pipeline.documents, Version: version, Logger: d.logger, Texts: d.hasEmbeddings(),
 		OnIncomplete: func() {
 			select {
@@ -176,7 +182,7 @@ func (d *daemon) acquireLocks() error {
 	for _, l := range []struct{ path, what string }{
 		{config.RootLock(root), "runs on " + root},
 		{filepath.Join(d.config.State.Dir, "lock"), "uses the same name or directory: " + d.config.State.Dir},
-		{filepath.Join(d.config.Index.Dir, "lock"), "uses " + d.config.Index.Dir},
+		{filepath.Join(d.config.IndexDir, "lock"), "uses " + d.config.IndexDir},
 	} {
 		lock, err := vault.AcquireLock(l.path, holder)
 		if locked, ok := errors.AsType[*vault.LockedError](err); ok {
@@ -248,7 +254,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Index: d.index, Files: catalogueFiles{d.pipeline.documents}, Scopes: d.subjects,
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
-		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
+		MaxChars: c.Memory.Injection.MaxChars, MaxFull: maxFullChars,
 		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout,
 		DaysIn:   c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: config.Now,

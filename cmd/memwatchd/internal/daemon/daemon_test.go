@@ -362,7 +362,7 @@ func newEmbedding(t *testing.T, endpoint string) *daemon {
 	t.Cleanup(func() { x.Close() })
 	d := &daemon{config: config.Default(), index: x, logger: slog.New(slog.DiscardHandler)}
 	d.pipeline = &pipeline{documents: new(documents)}
-	d.config.Index.Dir = t.TempDir()
+	d.config.IndexDir = t.TempDir()
 	d.config.Embed.Endpoint, d.config.Embed.Model = endpoint, "m"
 	return d
 }

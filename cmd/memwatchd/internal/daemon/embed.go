@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -11,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/internal/meaning"
 )
 
-func (d *daemon) vectorsDir() string { return filepath.Join(d.config.Index.Dir, "vectors") }
+func (d *daemon) vectorsDir() string { return filepath.Join(d.config.IndexDir, "vectors") }
 
 func (d *daemon) hasEmbeddings() bool {
 	return d.config.Embed.Endpoint != "" && d.config.Memory.Enabled
@@ -30,8 +31,9 @@ func (d *daemon) openEmbedder() (err error) {
 		return err
 	}
 	d.warnUnencrypted("model", c.Endpoint)
+	prefixes := prefixesOf(c.Model)
 	e := &meaning.Embedder{
-		Dir: d.vectorsDir(), Client: client, TextPrefix: c.TextPrefix, QueryPrefix: c.QueryPrefix, Index: d.index,
+		Dir: d.vectorsDir(), Client: client, TextPrefix: prefixes[1], QueryPrefix: prefixes[0], Index: d.index,
 		Load: d.pipeline.documents.Load, Private: c.Private, Batch: 32,
 		QueryTimeout: d.config.Tuning.EmbedQuery, Now: config.Now, Logger: d.logger,
 	}
@@ -68,4 +70,24 @@ func (d *daemon) embedStatus() *api.EmbedStatus {
 	}
 	s := d.embedder.Status()
 	return &s
+}
+
+// modelPrefixes contains the texts that models need before a query and before a text to
+// find, by a part of their names.
+var modelPrefixes = map[string][2]string{
+	"nomic-embed-text":       {"search_query: ", "search_document: "},
+	"e5-":                    {"query: ", "passage: "},
+	"mxbai-embed":            {"Represent this sentence for searching relevant passages: ", ""},
+	"snowflake-arctic-embed": {"Represent this sentence for searching relevant passages: ", ""},
+	"embeddinggemma":         {"task: search result | query: ", "title: none | text: "},
+}
+
+// prefixesOf returns the prefixes of a model.
+func prefixesOf(model string) [2]string {
+	for part, prefixes := range modelPrefixes {
+		if strings.Contains(strings.ToLower(model), part) {
+			return prefixes
+		}
+	}
+	return [2]string{}
 }

@@ -19,6 +19,9 @@ const (
 	// files change, up to maxHistoryDelay.
 	historyDelay    = 100 * time.Millisecond
 	maxHistoryDelay = 30 * time.Second
+
+	// maxHistoryBytes bounds the versions on the disk; the oldest are deleted first.
+	maxHistoryBytes = 256 << 20
 )
 
 // A history keeps the versions of files that other programs change in the journal. It
@@ -129,12 +132,12 @@ func (h *history) read(path string) ([]byte, error) {
 // contents of all files in the index are stored, in the background, as they are the first
 // earlier versions.
 func (d *daemon) openHistory() {
-	c := d.config.History
-	if !c.Enabled {
+	keep := d.config.History.Keep
+	if keep <= 0 {
 		d.writer.Journal.KeepHistory(0, 0)
 		return
 	}
-	d.writer.Journal.KeepHistory(int64(c.Size), c.Keep)
+	d.writer.Journal.KeepHistory(maxHistoryBytes, keep)
 	h := &history{journal: d.writer.Journal, files: d.pipeline.files, logger: d.logger,
 		wake: make(chan struct{}, 1), paths: map[string]bool{}}
 	d.pipeline.history = h

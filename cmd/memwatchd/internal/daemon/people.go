@@ -22,7 +22,6 @@ type subjectMap struct {
 	vault      *vault.Vault
 	configured []string // directories that are always a user's
 	every      bool     // every directory of the root is a user's
-	union      bool     // linked keys are read too
 
 	mu          sync.RWMutex
 	directories memory.Directories
@@ -118,7 +117,7 @@ func (p *subjectMap) Links() ([]memory.LinkedKey, error) {
 // Scope returns the scope of a subject with its aliases.
 func (p *subjectMap) Scope(subject string, context memory.Context) memory.Scope {
 	s := memory.Scope{Subject: subject, Context: context}
-	if p.union && subject != "" {
+	if subject != "" {
 		links, _ := p.identities()
 		s.Aliases = links.AliasesOf(subject)
 	}

@@ -56,7 +56,7 @@ func (d *daemon) openRoots() {
 				r.config = o
 			}
 		}
-		r.Vault = &vault.Vault{Dir: r.config.Path, MaxFileSize: int64(c.Watch.MaxFileSize),
+		r.Vault = &vault.Vault{Dir: r.config.Path, MaxFileSize: maxFileSize,
 			Skip: func(path string) string {
 				if r.isTemplate(path) {
 					return "a template"

@@ -57,17 +57,13 @@ func (d *daemon) openShare() (*sharing, error) {
 		return nil, fmt.Errorf("memory.host: %w", err)
 	}
 	s := &sharing{client: &weaviate.Client{
-		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas,
+		URL: c.Weaviate.URL, Replicas: c.Weaviate.Replicas,
 		Timeout: d.config.Tuning.ShareTimeout,
 	}}
 	d.warnUnencrypted("shared store", c.Weaviate.URL)
 	s.client.Key, err = openKey("share.weaviate.key_file", c.Weaviate.KeyFile)
 	if err != nil {
 		return nil, err
-	}
-	s.client.Roots, err = config.ReadCertificates(c.Weaviate.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("share.weaviate.ca_file: %w", err)
 	}
 	breaker := new(share.Breaker)
 	s.Publisher = &share.Publisher{

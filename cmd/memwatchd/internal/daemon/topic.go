@@ -24,8 +24,9 @@ func (d *daemon) openTopic() (t *topic, err error) {
 	if n.Topic == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
+	server, name := n.Split()
 	t = &topic{Subscriber: ntfy.Subscriber{
-		Server: n.Server, Topic: n.Topic, Logger: d.logger,
+		Server: server, Topic: name, Logger: d.logger,
 		Path: filepath.Join(d.config.State.Dir, "topic.json"),
 	}}
 	t.Token, err = openKey("capture.ntfy.token_file", n.TokenFile)

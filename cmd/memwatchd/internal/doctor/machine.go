@@ -58,7 +58,7 @@ func inspectLocks(e *examination) (list findings) {
 		return nil // a daemon without a known process
 	}
 	for _, path := range []string{config.RootLock(config.RealPath(e.config.Memory.Dir)),
-		filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.Index.Dir, "lock")} {
+		filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.IndexDir, "lock")} {
 		holder, running := vault.ReadHolder(path)
 		switch {
 		case !running || e.status != nil && holder.PID == e.status.PID ||

@@ -208,7 +208,7 @@ func TestTopic(t *testing.T) {
 	l := newLive(t, root, "")
 	token := filepath.Join(filepath.Dir(l.config), "token")
 	testkit.WriteFile(t, token, "tk_wrong\n")
-	config := fmt.Sprintf("capture: {ntfy: {server: %q, topic: %s, token_file: %q}}\n", p.URL, phoneTopic, token)
+	config := fmt.Sprintf("capture: {ntfy: {topic: %q, token_file: %q}}\n", p.URL+"/"+phoneTopic, token)
 	l.configure(config)
 	l.start()
 	l.until("the wrong token is told", func() bool {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestOlderDaemon(t *testing.T) {
 	l.write("MEMORY.md", "- The billing database runs in eu-central-1.\n")
 	l.sync()
 	socket := l.serveOlder(map[string][]string{
-		"context": {"other_projects"}, "search": {"group", "count"}, "note": {"project"}, "capture": {"session"},
+		"context": {"project"}, "search": {"group", "count"}, "note": {"project"}, "capture": {"session"},
 	})
 	const older = "the daemon is older than this program"
 	run := func(input string, args ...string) (stdout, stderr string) {
@@ -92,7 +93,7 @@ func TestOlderDaemon(t *testing.T) {
 			t.Errorf("%q prints %q and %q; want %q, warning %v", args, out, warning, want, warns)
 		}
 	}
-	const start, prompt = `{"session_id": %q, "source": "startup"}`, `{"session_id": %q, "prompt": "where does the billing database run?"}`
+	const start, prompt = `{"session_id": %q, "cwd": "/", "source": "startup"}`, `{"session_id": %q, "cwd": "/", "prompt": "where does the billing database run?"}`
 	check(fmt.Sprintf(start, "a"), "billing", false, "hook", "session-start")
 	check(fmt.Sprintf(prompt, "other"), "billing", false, "hook", "prompt") // the session a was shown it
 	check("", "billing", true, "search", "billing")
@@ -104,10 +105,14 @@ func TestOlderDaemon(t *testing.T) {
 		t.Errorf("noted: %q", text)
 	}
 
-	l.configure("hooks: {other_projects: hide}\n")
-	check(fmt.Sprintf(start, "b"), "billing", true, "hook", "session-start")
-	check(fmt.Sprintf(prompt, "b"), "", false, "hook", "prompt") // reported for this session
-	check(fmt.Sprintf(prompt, "c"), "billing", true, "hook", "prompt")
+	repository := filepath.Join(t.TempDir(), "shop")
+	testkit.Must(t, os.MkdirAll(filepath.Join(repository, ".git"), 0o700))
+	work := func(input, session string) string {
+		return strings.Replace(fmt.Sprintf(input, session), `"/"`, strconv.Quote(repository), 1)
+	}
+	check(work(start, "b"), "billing", true, "hook", "session-start")
+	check(work(prompt, "b"), "", false, "hook", "prompt") // reported for this session
+	check(work(prompt, "c"), "billing", true, "hook", "prompt")
 
 	// What a hook saves waits for a daemon that knows all of its fields.
 	talk := filepath.Join(t.TempDir(), "s1.jsonl")

@@ -48,7 +48,7 @@ func (h *hook) startRequest() api.ContextRequest {
 	r := api.ContextRequest{Format: h.config.Hooks.Format, Session: h.input.Session}
 	switch r.Format {
 	case "auto":
-		r.Project, r.OtherProjects = h.project(), h.config.Hooks.OtherProjects
+		r.Project = h.project()
 	case "boot", "full", "items":
 		r.MaxChars = new(brief.DefaultStartChars)
 	}
@@ -92,8 +92,8 @@ func printRelevant(ctx context.Context, h *hook) error {
 	}
 	requests := []api.ContextRequest{{
 		Format: "relevant", Query: query, MinCover: minCover,
-		Project: h.project(), OtherProjects: h.config.Hooks.OtherProjects, Dir: config.Worktree(h.input.Dir),
-		Limit: h.config.Hooks.ContextLimit, MaxTokens: h.config.Hooks.ContextTokens, Roots: h.config.Hooks.Roots,
+		Project: h.project(), Dir: config.Worktree(h.input.Dir),
+		Limit: h.config.Hooks.ContextLimit, MaxTokens: h.config.Hooks.ContextTokens,
 		Session: h.input.Session,
 	}}
 	if len(h.agent.HookEvents("session-start")) == 0 && h.input.Session != "" && !h.served() {

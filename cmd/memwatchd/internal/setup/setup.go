@@ -253,7 +253,7 @@ func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool)
 			g.Config.Command("uninstall --write"))
 	} else {
 		fmt.Fprintf(g.Stdout, "The memory %s stays. To remove the undo history and the index as well:\n  rm -r %s %s\n",
-			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.State.Dir), term.QuoteWord(c.Index.Dir))
+			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.State.Dir), term.QuoteWord(c.IndexDir))
 	}
 	return errors.Join(failed...)
 }
