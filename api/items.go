@@ -69,31 +69,25 @@ type ItemListAnswer struct {
 }
 
 // ItemPutRequest requests that an item be stored. The new item replaces the
-// whole item of the same namespace and key, if there is one.
+// whole item of the same namespace and key, if there is one. Without a value, the request only
+// changes the visibility of a stored item.
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
 	Key        string   `json:"key" arg:"2" need:"true" doc:"key of the item; surrounding white space is ignored"`
-	Value      *string  `json:"value" size:"request" arg:"rest" need:"true" stdin:"true" doc:"value: text or JSON, returned byte for byte"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
+	Value      *string  `json:"value" size:"request" arg:"rest" stdin:"true" doc:"value: text or JSON, returned byte for byte; with visibility it may be omitted, to keep the stored value"`
+	Visibility string   `json:"visibility" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too; default: private_only, in public that of the replaced item"`
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"confidence in the value, 0 to 1"`
 	Source     string   `json:"source" doc:"origin of the value, such as a message id"`
 	Scope
 	For[ItemAnswer]
 }
 
-// ItemDeleteRequest requests the deletion of an item.
+// ItemDeleteRequest requests the deletion of an item, or of all items of a namespace.
 type ItemDeleteRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"namespace: profile, preference, fact, project or task_state"`
 	Key       string `json:"key" arg:"2" doc:"exact key"`
+	All       bool   `json:"all" doc:"without a key: delete all items of the namespace"`
 	ID        string `json:"id" doc:"id of the item, in place of namespace and key"`
-	Fresh
-	Scope
-	For[ItemDeleteAnswer]
-}
-
-// ItemDeleteNamespaceRequest requests the deletion of all items of a namespace.
-type ItemDeleteNamespaceRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
 	Fresh
 	Scope
 	For[ItemDeleteAnswer]

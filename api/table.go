@@ -122,16 +122,8 @@ var Operations = []*Operation{
 		Command: "item list", Example: "preference", ReadOnly: true,
 	}),
 	NewOperation[ItemDeleteRequest](Operation{
-		Name: "item_delete", Summary: "Delete an item", Needs: InPrivate, InInbox: true,
+		Name: "item_delete", Summary: "Delete an item, or all of a namespace", Needs: InPrivate, InInbox: true,
 		Command: "item delete", Example: "profile timezone",
-	}),
-	NewOperation[ItemDeleteNamespaceRequest](Operation{
-		Name: "item_delete_namespace", Summary: "Delete all items of a namespace", Needs: InPrivate, InInbox: true,
-		Command: "item delete-namespace", Example: "task_state",
-	}),
-	NewOperation[ItemVisibilityRequest](Operation{
-		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate, InInbox: true,
-		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
 	NewOperation[ImportRequest](Operation{
 		Name: "import", Summary: "Write records of another program to private files", Needs: TheOwner,

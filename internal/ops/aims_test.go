@@ -98,6 +98,7 @@ item_put adds
   all wrote {"namespace": "$namespace", "key": "Twin", "value": "put here", "visibility": "public_ok"}
   all wrote {"namespace": "$namespace", "key": "$word", "value": "put here", "visibility": "private_only"}
   all wrote {"namespace": "$namespace", "key": "Twin", "value": "put here", "visibility": "private_only"}
+  all free {"namespace": "$namespace", "key": "$word", "visibility": "$other"}
 remember changes
   all remembered {"title": "$word", "text": "put here", "explicit": true}
   all free {"text": "the same words", "explicit": true}
@@ -121,10 +122,7 @@ item_delete changes
   items gone {"namespace": "$namespace", "key": "$word"}
   items gone {"id": "$id"}
   items gone {"id": "$path#$id"}
-item_delete_namespace changes
-  items gone {"namespace": "$namespace"}
-item_visibility changes
-  items gone {"id": "$id", "visibility": "$other"}
+  items gone {"namespace": "$namespace", "all": true}
 export reads
   all proof {"include_archived": true}
   all proof {"include_archived": true, "entries": true}

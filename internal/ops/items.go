@@ -103,8 +103,8 @@ type foundItem struct {
 	entry *memory.Entry
 }
 
-// findItems returns the items that the caller may read and whose keys are wanted.
-// An empty namespace means all namespaces.
+// findItems returns the items that the caller may read and whose keys are wanted, by name, and
+// of one name the one that takes precedence first. An empty namespace means all namespaces.
 func (m readOps) findItems(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
 	known := m.itemFiles(c)
 	for _, ns := range memory.Namespaces() {
@@ -132,6 +132,9 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b *foundItem) int {
+		return cmp.Or(a.name.compare(b.name), a.compare(b))
+	})
 	return list
 }
 
@@ -166,18 +169,10 @@ func (m readOps) itemFiles(c Call) map[string][]string {
 	return paths
 }
 
-// uniqueItems returns one item of each name, in order. Its result does not depend on
+// uniqueItems returns the first item of each name. Its result does not depend on
 // unreadable items, because the list contains only readable ones.
-func uniqueItems(found []*foundItem) (list []*foundItem) {
-	slices.SortStableFunc(found, func(a, b *foundItem) int {
-		return cmp.Or(a.name.compare(b.name), a.compare(b))
-	})
-	for i, f := range found {
-		if i == 0 || f.name != found[i-1].name {
-			list = append(list, f)
-		}
-	}
-	return list
+func uniqueItems(found []*foundItem) []*foundItem {
+	return slices.CompactFunc(found, func(a, b *foundItem) bool { return a.name == b.name })
 }
 
 // compare returns a negative number if f takes precedence over o, an item of

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,25 +19,45 @@ import (
 // because each later change of an item has a later time.
 const maxYear = 9999
 
-// itemPut stores an item for the canonical subject. The item replaces all items
-// of that key that the caller may change in the same file, and in private in all files,
-// and keeps the id and the time of creation of the one that takes precedence. An item
-// that the caller put in public stays public.
+// itemPut stores an item for the canonical subject. The item replaces all items of that key
+// and subject that the caller may change, in all files, and keeps the id and the time of
+// creation of the one that takes precedence. Without a value it keeps that value too, also that
+// of an alias, and writes it to the file with the requested visibility.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
-	source := sourceAttribute(c, r.Source)
 	put := &itemEdit{m: m, item: api.Item{Subject: c.Scope.Subject, Namespace: r.Namespace,
-		Key:        strings.TrimSpace(r.Key),
-		Visibility: orPrivate(r.Visibility), Confidence: r.Confidence, Source: source,
-		Untrusted: memory.IsUntrustedSource(source)}}
+		Key: strings.TrimSpace(r.Key), Visibility: r.Visibility, Confidence: r.Confidence,
+		Source: sourceAttribute(c, r.Source)}}
 	item := &put.item
-	if r.Value != nil {
-		item.Value = *r.Value
+	if !c.View.Private() { // the item may be in a file that was created a moment ago
+		if err := m.syncIndex(ctx, &c); err != nil {
+			return nil, err
+		}
 	}
+	put.call, put.others = c, m.findItems(c, r.Namespace, func(k string) bool { return k == item.Key })
+	mine := m.changeable(c, put.others)
+	switch {
+	case r.Value != nil:
+		item.Value = *r.Value
+	case r.Visibility == "" || len(mine) == 0:
+		return nil, api.Errorf(api.Invalid, "value is missing").
+			WithHint("pass the text to store under the key, or the `visibility` of a stored item")
+	case mine[0].doc.InPrivate() && r.Visibility == memory.PublicOK.String():
+		return nil, api.Errorf(api.Forbidden, "%s contains <private> text, so its values stay private",
+			mine[0].doc.Place.Path).WithHint("pass the `value` to publish")
+	default:
+		stored := itemOf(m.Location, c, mine[0].doc, mine[0].entry)
+		item.Value, item.Confidence, item.Source = stored.Value, stored.Confidence, stored.Source
+	}
+	if item.Visibility == "" && !c.View.Private() && len(mine) > 0 { // public, because it is readable
+		item.Visibility = memory.PublicOK.String()
+	}
+	hides := r.Value == nil && r.Visibility == memory.PrivateOnly.String()
+	put.moved = slices.DeleteFunc(mine, func(f *foundItem) bool { // values of aliases stay, unless one would appear
+		return !hides && c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
+	})
+	item.Visibility, item.Untrusted = orPrivate(item.Visibility), memory.IsUntrustedSource(item.Source)
 	if err := m.checkItem(item, r.Source); err != nil {
 		return nil, err
-	}
-	if r.Value == nil {
-		return nil, api.Errorf(api.Invalid, "value is missing").WithHint("pass the text to store under the key")
 	}
 	dir := m.inbox(c)
 	if dir == "" {
@@ -49,20 +67,6 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 			return nil, err
 		}
 	}
-	if !c.View.Private() { // the item may be in a file that was created a moment ago
-		if err := m.syncIndex(ctx, &c); err != nil {
-			return nil, err
-		}
-	}
-	put.call, put.others = c, m.findItems(c, r.Namespace, func(k string) bool { return k == item.Key })
-	mine := m.changeable(c, put.others)
-	if !c.View.Private() && len(mine) > 0 {
-		item.Visibility = memory.PublicOK.String()
-	}
-	mine = slices.DeleteFunc(mine, func(f *foundItem) bool {
-		return !c.View.Private() || c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject
-	})
-	put.moved = mine
 	var after *memory.Document
 	var written vault.Written
 	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", memory.PrivateOnly.String(), item.Visibility,
@@ -76,15 +80,12 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	mine = slices.DeleteFunc(mine, func(f *foundItem) bool { return f.doc.Place.Path == item.Path })
+	elsewhere := slices.DeleteFunc(slices.Clone(put.moved),
+		func(f *foundItem) bool { return f.doc.Place.Path == item.Path })
 	replaced := put.replaced
-	_, err = m.editItems(ctx, c, mine, written.ID, func(doc *memory.Document, r *memory.Revision) error {
-		for _, i := range itemsNamed(doc, item.Key) {
-			r.Remove(i)
-			_, value, _ := doc.Entries[i].Item()
-			replaced = append(replaced, value)
-		}
-		return nil
+	_, err = m.removeItems(ctx, c, elsewhere, written.ID, item.Key, func(e *memory.Entry) {
+		_, value, _ := e.Item()
+		replaced = append(replaced, value)
 	})
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ type itemEdit struct {
 	item     api.Item
 	unseen   bool         // the caller can read nothing of the file
 	others   []*foundItem // readable items of the same name, before the change
-	moved    []*foundItem // items of the same name in other files, which the item replaces
+	moved    []*foundItem // those that the item replaces in all files
 	replaced []string     // values of readable items that the edit replaces
 }
 
@@ -201,21 +202,15 @@ func insertItem(l *memory.Layout, doc *memory.Document, r *memory.Revision, held
 	if err := l.Fit(doc.Place.Path, p); err != nil {
 		return api.Errorf(api.Invalid, "value: %v", err)
 	}
-	placeItem(doc, r, held, p)
-	return nil
-}
-
-// placeItem adds the edits that write an item in place of the entries held, of
-// which the first is replaced and the others are removed.
-func placeItem(doc *memory.Document, r *memory.Revision, held []int, p *memory.Put) {
 	if len(held) == 0 {
 		r.Insert(doc.ItemInsertionPoint(), p)
-		return
+		return nil
 	}
 	r.Replace(held[0], p, time.Time{}) // an item has its own time
 	for _, i := range held[1:] {
 		r.Remove(i)
 	}
+	return nil
 }
 
 // itemsNamed returns the indexes of the entries with a key in an item file. The one that
@@ -231,8 +226,7 @@ func itemsNamed(doc *memory.Document, key string) (list []int) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b int) int {
-		first, second := &doc.Entries[a], &doc.Entries[b]
-		return (&foundItem{entry: first}).compare(&foundItem{entry: second})
+		return (&foundItem{entry: &doc.Entries[a]}).compare(&foundItem{entry: &doc.Entries[b]})
 	})
 	return list
 }
@@ -246,12 +240,10 @@ func takenIDs(doc *memory.Document) map[string]bool {
 	return taken
 }
 
-// itemDelete deletes every readable item of a name, in all files.
+// itemDelete deletes every readable item of a name, or all of a namespace, in all files.
+// Other content of the files stays.
 func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
-	if r.ID == "" && (name.namespace == "" || name.key == "") || r.ID != "" && name != (itemName{}) {
-		return nil, api.Errorf(api.Invalid, "set either namespace and key, or id")
-	}
 	if r.ID != "" {
 		f, err := m.itemByID(c, r.ID)
 		if err != nil {
@@ -259,76 +251,55 @@ func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReque
 		}
 		name = f.name
 	}
-	list := m.findItems(c, name.namespace, func(k string) bool { return k == name.key })
+	if name.namespace == "" || name.key == "" && !r.All {
+		return nil, api.Errorf(api.Invalid, "set namespace and key, or id, or namespace and all")
+	}
+	list := m.findItems(c, name.namespace, func(k string) bool { return k == name.key || name.key == "" })
 	if len(list) == 0 {
 		return nil, notFound("item", name.namespace+"/"+name.key)
 	}
-	if len(m.changeable(c, list)) == 0 {
+	list = m.changeable(c, list)
+	if len(list) == 0 {
 		return nil, errNotAuthor
 	}
-	return m.deleteItems(ctx, c, list, func(k string) bool { return k == name.key })
-}
-
-// itemDeleteNamespace deletes all readable items of a namespace. Other content
-// of the files stays.
-func (m writeOps) itemDeleteNamespace(ctx context.Context, c Call,
-	r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
-	if err := requireNamespace(r.Namespace); err != nil {
-		return nil, err
-	}
-	all := func(string) bool { return true }
-	return m.deleteItems(ctx, c, m.findItems(c, r.Namespace, all), all)
-}
-
-// deleteItems removes items from their files.
-func (m writeOps) deleteItems(ctx context.Context, c Call, list []*foundItem,
-	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
-	list = m.changeable(c, list)
-	answer := &api.ItemDeleteAnswer{Deleted: len(uniqueItems(list)), Paths: []string{}}
-	edited, err := m.editItems(ctx, c, list, "", func(doc *memory.Document, r *memory.Revision) error {
-		for i := range doc.Entries {
-			if k, _, ok := doc.Entries[i].Item(); ok && which(k) {
-				r.Remove(i)
-			}
-		}
-		return nil
-	})
-	for _, f := range edited {
-		if f.changed {
-			answer.Paths = append(answer.Paths, f.Place.Path)
-		}
-	}
+	answer := &api.ItemDeleteAnswer{Paths: []string{}}
+	paths, err := m.removeItems(ctx, c, list, "", name.key, func(*memory.Entry) {})
+	answer.Paths, answer.Deleted = append(answer.Paths, paths...), len(uniqueItems(list))
 	return answer, err
 }
 
-// An editedFile is a file after a change.
-type editedFile struct {
-	*memory.Document
-	changed bool
-}
-
-// editItems changes the files of items, the canonical subject's last, so that after a
-// failure the item that took precedence remains. The changes belong to a group, a new one if
-// it is empty.
-func (m writeOps) editItems(ctx context.Context, c Call, list []*foundItem, group string,
-	change func(*memory.Document, *memory.Revision) error) (edited []editedFile, err error) {
+// removeItems removes the items of a key, all if it is empty, from the files of a list. It
+// begins with the files of aliases, so that after a failure the item that took precedence
+// remains. The changes belong to a group, a new one if it is empty. It returns the paths of
+// the changed files, and calls removed with each item, again if a change is repeated.
+func (m writeOps) removeItems(ctx context.Context, c Call, list []*foundItem, group, key string,
+	removed func(*memory.Entry)) (paths []string, err error) {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *foundItem) int {
-		return cmp.Or(cmp.Compare(b.rank, a.rank), a.name.compare(b.name))
-	})
-	for i, f := range list {
+	slices.SortStableFunc(list, func(a, b *foundItem) int { return cmp.Compare(b.rank, a.rank) })
+	for _, f := range list {
 		path := f.doc.Place.Path
-		if i > 0 && path == list[i-1].doc.Place.Path {
+		if slices.Contains(paths, path) {
 			continue
 		}
-		after, written, err := m.editFile(ctx, c,
-			fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: group, change: change})
+		may := m.mayChangeEntry(c, path)
+		_, written, err := m.editFile(ctx, c, fileEdit{
+			writeTarget: writeTarget{path: path}, cause: "item", group: group,
+			change: func(doc *memory.Document, r *memory.Revision) error {
+				for i := range doc.Entries {
+					e := &doc.Entries[i]
+					if k, _, ok := e.Item(); ok && (k == key || key == "") && may(e) {
+						removed(e)
+						r.Remove(i)
+					}
+				}
+				return nil
+			}})
 		if err != nil {
-			return edited, err
+			return paths, err
 		}
-		group, edited = cmp.Or(group, written.ID), append(edited, editedFile{after, written.Changed})
+		group, paths = cmp.Or(group, written.ID), append(paths, path)
 	}
-	return edited, nil
+	return paths, nil
 }
 
 // changeable returns the items that the caller may change.
@@ -336,92 +307,6 @@ func (m writeOps) changeable(c Call, list []*foundItem) []*foundItem {
 	return slices.DeleteFunc(slices.Clone(list), func(f *foundItem) bool {
 		return !m.mayChange(c, f.doc.Place.Path, f.entry.Partition, f.entry.Author())
 	})
-}
-
-// itemVisibility moves an item to the file with other readers. private_only applies to all
-// readable items of that name, so that none of the others becomes public in its place.
-// public_ok applies to the one item only.
-func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
-	if r.ID == "" || r.Visibility == "" {
-		return nil, api.Errorf(api.Invalid, "id and visibility are required")
-	}
-	f, err := m.itemByID(c, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	list := m.changeable(c, []*foundItem{f})
-	if len(list) == 0 {
-		return nil, errNotAuthor
-	}
-	if r.Visibility == memory.PrivateOnly.String() {
-		list = m.changeable(c, m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key }))
-	}
-	answer, group := &api.ItemAnswer{Item: itemOf(m.Location, c, f.doc, f.entry)}, ""
-	for _, it := range list {
-		if it.doc.Partition.Visibility.String() == r.Visibility && it.doc.Unmarked().String() == r.Visibility {
-			continue
-		}
-		moved, id, err := m.moveItem(ctx, c, it, r.Visibility, group)
-		group = cmp.Or(group, id)
-		if err != nil {
-			return nil, err
-		}
-		if it.doc.Place.Path == f.doc.Place.Path && it.entry.ID == f.entry.ID {
-			answer.Item = moved
-		}
-	}
-	return answer, nil
-}
-
-// moveItem writes an item to the file of its directory with a visibility, in place of one of
-// the same name there, and then removes it from its file. A private item that takes
-// precedence stays instead.
-func (m writeOps) moveItem(ctx context.Context, c Call, f *foundItem, visibility,
-	group string) (item *api.Item, id string, err error) {
-	from := f.doc.Place.Path
-	usual := path.Dir(from) + "/" + f.name.namespace + ".md"
-	p := &memory.Put{Form: memory.ValueForm, Title: f.name.key, Text: f.value, Evidence: f.entry.Evidence,
-		Attributes: map[string]string{}}
-	maps.Copy(p.Attributes, f.entry.Attributes)
-	p.Attributes["visibility"] = ""
-	var after *memory.Document
-	var written vault.Written
-	shown := f.entry.ID
-	err = eachTarget(m.targets(c, usual, memory.PrivateOnly.String(), visibility,
-		memory.NewItems(c.View.SubjectOf(f.entry.Partition))),
-		func(t writeTarget) (err error) {
-			after, written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: "item", group: group,
-				change: func(doc *memory.Document, r *memory.Revision) error {
-					held := itemsNamed(doc, f.name.key)
-					if len(held) > 0 && visibility == memory.PrivateOnly.String() {
-						e := &doc.Entries[held[0]]
-						if (&foundItem{rank: f.rank, entry: e}).compare(f) < 0 {
-							shown = e.ID
-							return nil
-						}
-					}
-					placeItem(doc, r, held, p)
-					return nil
-				}})
-			return err
-		})
-	if err != nil {
-		return nil, "", err
-	}
-	group = cmp.Or(group, written.ID)
-	_, _, err = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: from}, cause: "item", group: group,
-		change: func(doc *memory.Document, r *memory.Revision) error {
-			for _, i := range itemsNamed(doc, f.name.key) {
-				if e := &doc.Entries[i]; e.Text == f.entry.Text {
-					r.Remove(i)
-				}
-			}
-			if r.Empty() {
-				return api.Errorf(api.Conflict, "the item has just changed").WithHint("try again")
-			}
-			return nil
-		}})
-	return shownItem(m.Location, c, after, shown), group, err
 }
 
 // itemByID returns the readable item with an id or path#id.

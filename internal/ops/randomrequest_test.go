@@ -95,7 +95,8 @@ const randomTable = `
 12 session {"session": "«sid0|sid1|sid2|sid3|sid4|fresh»", "draft": {"items": {"«About|Key Events|New»": [{"title": "«|WORD»", "text": "«SENTENCE»"}]}, "tags": ["«WORD»"], "«summary|default_summary»": "«WORD»"}, "dry_run": «true|false|false|false», "project": "«|tea»"}
 24 item_put {"namespace": "«NAMESPACE»", "key": "«WORD»", "value": "«WORD|<!-- x -->\r\n|<private>\r\n»«NUMBER»", "visibility": "«VISIBILITY»"}
 4 item_delete {"namespace": "«fact|preference»", "key": "«WORD»"}
-4 item_visibility {"id": "«k1|k2|k3|ID»", "visibility": "«VISIBILITY|public|private»"}
+1 item_delete {"namespace": "«fact|preference»", "all": true}
+4 item_put {"namespace": "«NAMESPACE»", "key": "«WORD»", "visibility": "«VISIBILITY|public|private»"}
 4 remember {"title": "«|WORD»", "text": "«WORD|SENTENCE»«| again»", "explicit": true, "session": "«|sid1»"}
 8 forget {"match": "«WORD»"}
 12 todo_add {"text": "«WORD»«|1|2»", "due": "«|3d|2026-02-01»", "visibility": "«VISIBILITY»", "project": "«|shop»"}

@@ -22,16 +22,15 @@ import (
 
 // validArguments holds a use of each tool that succeeds in TestToolNeeds.
 var validArguments = map[string]fields{
-	"memory_note":             {"text": "a note"},
-	"memory_remember":         {"title": "Editor", "text": "vim", "explicit": true},
-	"memory_session":          {"session": "s1", "draft": fields{"summary": "a summary"}},
-	"memory_edit":             {"path": "notes/a.md", "old_text": "words", "new_text": "other words"},
-	"memory_write":            {"path": "notes/b.md", "text": "# B\n"},
-	"memory_profile":          {"text": "short", "evidence": []string{"notes/a.md"}},
-	"memory_project":          {"name": "atlas", "text": "short", "evidence": []string{"notes/a.md"}},
-	"memory_put":              {"namespace": "fact", "key": "k", "value": "v"},
-	"memory_delete_namespace": {"namespace": "fact"},
-	"memory_history":          {"path": "notes/a.md"},
+	"memory_note":     {"text": "a note"},
+	"memory_remember": {"title": "Editor", "text": "vim", "explicit": true},
+	"memory_session":  {"session": "s1", "draft": fields{"summary": "a summary"}},
+	"memory_edit":     {"path": "notes/a.md", "old_text": "words", "new_text": "other words"},
+	"memory_write":    {"path": "notes/b.md", "text": "# B\n"},
+	"memory_profile":  {"text": "short", "evidence": []string{"notes/a.md"}},
+	"memory_project":  {"name": "atlas", "text": "short", "evidence": []string{"notes/a.md"}},
+	"memory_put":      {"namespace": "fact", "key": "k", "value": "v"},
+	"memory_history":  {"path": "notes/a.md"},
 }
 
 // TestToolNeeds checks that the required parameters of a schema are required,
@@ -130,7 +129,7 @@ func TestNeedsAreTheRules(t *testing.T) {
 }
 
 // noTools lists the operations without a tool, besides those that are not for models.
-var noTools = []string{"complete", "files", "item_visibility", "resolve", "sync", "todo_add"}
+var noTools = []string{"complete", "files", "resolve", "sync", "todo_add"}
 
 // notForModels reports whether an operation is for people or for programs only.
 func notForModels(op *api.Operation) bool {

@@ -175,7 +175,7 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	if subjectID == "" {
 		return nil
 	}
-	_, err := Call(ctx, s.Client, api.ItemDeleteNamespaceRequest{Namespace: namespace,
+	_, err := Call(ctx, s.Client, api.ItemDeleteRequest{Namespace: namespace, All: true,
 		Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }

@@ -21,7 +21,7 @@ import (
 // TestToolsAreSmall checks that the default tools need at most 3,000 tokens of four bytes,
 // which every session pays for, and that each set has the expected tools.
 func TestToolsAreSmall(t *testing.T) {
-	for set, count := range map[ToolSet]int{CoreTools: 11, ReadTools: 5, NoteTools: 7, ItemTools: 14, AllTools: 23, "put,read": 6} {
+	for set, count := range map[ToolSet]int{CoreTools: 11, ReadTools: 5, NoteTools: 7, ItemTools: 14, AllTools: 22, "put,read": 6} {
 		names, size := 0, 0
 		for _, tool := range Tools {
 			if !set.offersTool(tool) {

@@ -118,7 +118,8 @@ var Tools = []*Tool{
 	newTool(Tool{
 		Name: "memory_put", Title: "Save an item", Set: ItemTools, Destructive: true, Idempotent: true,
 		Text: "Save a value under a namespace and key, such as profile and timezone, replacing the old value. Use " +
-			"this tool for values that are looked up exactly: settings, preferences, the state of a task.",
+			"this tool for values that are looked up exactly: settings, preferences, the state of a task. With a " +
+			"visibility and no value, the stored value moves.",
 	}, "item_put"),
 	newTool(Tool{
 		Name: "memory_list", Title: "List items", Set: ItemTools,
@@ -126,12 +127,8 @@ var Tools = []*Tool{
 	}, "item_list"),
 	newTool(Tool{
 		Name: "memory_delete", Title: "Delete an item", Set: ItemTools, Destructive: true, Idempotent: true,
-		Text: "Delete one item, by namespace and key or by id. Use this tool only at the request of the user.",
+		Text: "Delete one item, by namespace and key or by id, or all items of a namespace. Use this tool only at the request of the user.",
 	}, "item_delete"),
-	newTool(Tool{
-		Name: "memory_delete_namespace", Title: "Delete a namespace", Destructive: true, Idempotent: true,
-		Text: "Delete all items of a namespace. Use this tool only at the request of the user.",
-	}, "item_delete_namespace"),
 	newTool(Tool{
 		Name: "memory_history", Title: "Earlier versions of a file",
 		Text: "List the earlier versions of a memory file, such as one that a tool has overwritten by mistake, or read " +

@@ -91,15 +91,17 @@ var removedCommands = map[string]string{
 	"embed":          "run `memwatchd status`, which counts the texts that are embedded and pending",
 	"import items": "write lines with the record type Item, and run `memwatchd import jsonl FILE`; docs/internals/" +
 		"compatibility.md has the command for SQLite",
-	"import basic-memory": "add the directory of the notes to roots in the configuration, or copy it into the memory",
-	"man":                 "run `make man` in the sources; packages contain the pages",
-	"session list":        "run `memwatchd context --format summary`",
-	"restore":             "run `memwatchd undo`, or move the lines from the archive, which is a Markdown file",
-	"service print":       "run `memwatchd service install`, which prints the path of the unit",
-	"service status":      "run `memwatchd doctor`",
-	"share plan":          "run `memwatchd share status`, which counts the entries",
-	"share forget-host":   "in a memory whose memory.host is that name, set share.publish to []",
-	"share verify":        "run `memwatchd share init`, which compares the store with the files and repairs it",
+	"import basic-memory":   "add the directory of the notes to roots in the configuration, or copy it into the memory",
+	"man":                   "run `make man` in the sources; packages contain the pages",
+	"session list":          "run `memwatchd context --format summary`",
+	"restore":               "run `memwatchd undo`, or move the lines from the archive, which is a Markdown file",
+	"service print":         "run `memwatchd service install`, which prints the path of the unit",
+	"service status":        "run `memwatchd doctor`",
+	"item delete-namespace": "run `memwatchd item delete NAMESPACE --all`",
+	"item visibility":       "run `memwatchd item put NAMESPACE KEY --visibility public_ok`, which keeps the value",
+	"share plan":            "run `memwatchd share status`, which counts the entries",
+	"share forget-host":     "in a memory whose memory.host is that name, set share.publish to []",
+	"share verify":          "run `memwatchd share init`, which compares the store with the files and repairs it",
 }
 
 // UnknownCommand returns an error for an unknown subcommand, with the most
