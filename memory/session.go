@@ -262,7 +262,6 @@ type MergeItem struct {
 
 	entry   *Entry // parsed form
 	section *mergeSection
-	text    string // proposed text that replaces its own
 	change  Change
 	inTask  int // index of the paired task if it is nested in the entry, else -1
 }
@@ -622,7 +621,7 @@ func (m *Merge) Changes() bool {
 func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.Time) {
 	e := &m.doc.Entries[it.Into]
 	it.change = Merged
-	text := it.text
+	text := it.Text
 	switch {
 	case it.task != nil:
 		at := max(it.inTask, 0)
@@ -641,8 +640,6 @@ func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.
 		text = p.listItem("-")
 	case itemContent(e) == itemContent(it.entry):
 		return
-	case text == "":
-		text = it.Text
 	}
 	it.change = Updated
 	r.Replace(it.Into, draftPut(text, author, e.Author()), now)

@@ -178,6 +178,8 @@ var boundRE = lazyregexp.New(`(?i)` + strings.Join([]string{
 // eventRE matches a line that begins with the date of an event.
 var eventRE = lazyregexp.New(`(?m)^\s*(\d{4}-\d{2}-\d{2})\s*[:：].*$`)
 
+var numberRE = lazyregexp.New(`\p{Nd}+`)
+
 // DateBound returns the first words that bind a text to a time that will pass,
 // or "" if there are none. A text with such words is not worth storing in
 // long-term memory. The words are a day relative to now, a weekday to come, a

@@ -47,10 +47,9 @@ var (
 	inDraft = []memory.Mergeable{{ID: "d1", Section: "Facts", Title: "Where it listens", Text: "on port 8080"}}
 )
 
-func acceptProposal(*memory.Proposal) error { return nil }
-func acceptText(string) error               { return nil }
+func acceptText(string) error { return nil }
 
-const same = `{"same":[{"existing":"e1","draft":"d1","text":"on port 8080"}]}`
+const same = `{"same":[{"existing":"e1","draft":"d1"}]}`
 
 // TestServices checks that, for any response of a service, the result is a proposal or an
 // error, which contains neither the request nor the response.
@@ -63,7 +62,7 @@ func TestServices(t *testing.T) {
 		{"well", completion(same), ""},
 		{"in a fence", completion("Here it is:\n```json\n" + same + "\n```\n"), ""},
 		{"thinking aloud", completion("<think>maybe {e1}?</think>" + same), ""},
-		{"more than requested", completion(`{"why":"so","same":[{"existing":"e1","draft":"d1","text":"on port 8080","sure":1}]}`), ""},
+		{"more than requested", completion(`{"why":"so","same":[{"existing":"e1","draft":"d1","sure":1}]}`), ""},
 		{"a page", "<html>", other},
 		{"a huge answer", completion(strings.Repeat("x", 2<<20)), "model response is larger than 1048576 bytes"},
 		{"no answer", "", other},
@@ -79,9 +78,9 @@ func TestServices(t *testing.T) {
 		{"other types", completion(`{"same":{"e1":"d1"}}`), other},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := newTestClient(t, respondWith(test.body)).ProposeMerge(t.Context(), inFile, inDraft, acceptProposal)
+			p, err := newTestClient(t, respondWith(test.body)).ProposeMerge(t.Context(), inFile, inDraft)
 			if test.want == "" {
-				want := &memory.Proposal{Pairs: []memory.ItemPair{{Existing: "e1", Draft: "d1", Text: "on port 8080"}}}
+				want := []memory.ItemPair{{Existing: "e1", Draft: "d1"}}
 				if diff := gocmp.Diff(want, p); err != nil || diff != "" {
 					t.Errorf("err = %v, proposal (-want +got):\n%s", err, diff)
 				}
@@ -106,7 +105,7 @@ func TestWhatIsSent(t *testing.T) {
 	c.Key = func() (string, error) { return key, nil }
 	tasks := []memory.Mergeable{{ID: "e2", Section: "Tasks " + secret, Text: "ask " + secret, Task: true, State: memory.Done}}
 	for range 2 {
-		if _, err := c.ProposeMerge(t.Context(), append(tasks, inFile...), inDraft, acceptProposal); err != nil {
+		if _, err := c.ProposeMerge(t.Context(), append(tasks, inFile...), inDraft); err != nil {
 			t.Fatal(err)
 		}
 		if got := header.Get("Authorization"); got != "Bearer "+key || path != "/v1/chat/completions" {
@@ -169,30 +168,29 @@ func TestSummarize(t *testing.T) {
 // TestStatus checks that a rejected answer is returned to the caller as an
 // error, and counted without any text of memory.
 func TestStatus(t *testing.T) {
-	c := newTestClient(t, respondWith(completion(same)))
+	answer := `{"summary":"port 8080"}`
+	c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) { respondWith(completion(answer))(w, r) })
 	refuse := errors.New("8080 would be lost")
-	if _, err := c.ProposeMerge(t.Context(), inFile, inDraft, func(p *memory.Proposal) error {
-		if len(p.Pairs) != 1 {
-			t.Errorf("checked %v", p)
-		}
+	if _, err := c.Summarize(t.Context(), []string{"a"}, func(string) error {
 		return refuse
 	}); !errors.Is(err, refuse) || err.Error() != "model response rejected: 8080 would be lost" {
-		t.Errorf("a refused proposal: %v", err)
+		t.Errorf("a refused summary: %v", err)
 	}
 	if s := c.Status(); s.Requests != 1 || s.Failed != 1 || s.FailedAt.IsZero() || strings.Contains(s.Failure, "8080") || s.Failure == "" {
 		t.Errorf("%+v", s)
 	}
-	if _, err := c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err != nil {
+	answer = same
+	if _, err := c.ProposeMerge(t.Context(), inFile, inDraft); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.ProposeMerge(ended, inFile, inDraft, acceptProposal)
+	c.ProposeMerge(ended, inFile, inDraft)
 	if s := c.Status(); s.Requests != 3 || s.Failed != 1 {
 		t.Errorf("%+v", s)
 	}
 	c.Endpoint = "http://127.0.0.1:1"
-	c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal)
+	c.ProposeMerge(t.Context(), inFile, inDraft)
 	if s := c.Status(); s.Failed != 2 || s.Failure != "cannot reach the model: connection refused" {
 		t.Errorf("%+v", s)
 	}

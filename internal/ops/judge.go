@@ -10,11 +10,9 @@ import (
 )
 
 // A Judge, such as a model, proposes which items of a draft match existing
-// items of a file, and their merged text. ProposeMerge returns an error if check
-// rejects the proposal. Error messages are written for a person.
+// items of a file. Error messages are written for a person.
 type Judge interface {
-	ProposeMerge(ctx context.Context, existing, draft []memory.Mergeable,
-		check func(*memory.Proposal) error) (*memory.Proposal, error)
+	ProposeMerge(ctx context.Context, existing, draft []memory.Mergeable) ([]memory.ItemPair, error)
 }
 
 // maxJudgedText bounds the size of an item that is sent to a judge, in bytes.
@@ -24,9 +22,10 @@ type judgement struct {
 	file     []byte
 	existing []memory.Mergeable
 	draft    []memory.Mergeable
-	proposal *memory.Proposal // nil if there is none
-	applied  bool             // in the last merge of the draft
-	reason   string           // why the rules decided despite a judge; empty if nothing was to be judged
+	pairs    []memory.ItemPair
+	answered bool   // the judge proposed the pairs, maybe none
+	applied  bool   // in the last merge of the draft
+	reason   string // why the rules decided despite a judge; empty if nothing was to be judged
 }
 
 // requestProposal requests a proposal for merging a draft into a file. Because that takes
@@ -58,18 +57,8 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 		return j, nil
 	}
 	j.file = file.Data
-	j.proposal, err = m.Judge.ProposeMerge(ctx, j.existing, j.draft, func(p *memory.Proposal) error {
-		if err := merge.ApplyProposal(p, j.existing, j.draft, m.checkMergedText); err != nil {
-			return err
-		}
-		if err := merge.ByRules(ctx); err != nil {
-			return err
-		}
-		r := doc.Revise()
-		merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
-		_, err := r.Apply(m.parser(ctx, file))
-		return err
-	})
+	j.pairs, err = m.Judge.ProposeMerge(ctx, j.existing, j.draft)
+	j.answered = err == nil
 	if err != nil {
 		j.reason = err.Error()
 	}
@@ -79,20 +68,13 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 // applyProposal applies the proposal if the file is the version that the judge received.
 // The rules no longer apply to the items that it decides.
 func (m writeOps) applyProposal(ctx context.Context, j *judgement, merge *memory.Merge, doc *memory.Document) {
-	j.applied = false
-	if j.proposal == nil {
-		return
-	}
-	if !bytes.Equal(doc.Source, j.file) {
+	j.applied = j.answered && bytes.Equal(doc.Source, j.file)
+	if j.applied {
+		merge.Undecided(ctx, m.mayJudge)
+		merge.ApplyProposal(j.pairs, j.existing, j.draft)
+	} else if j.answered {
 		j.reason = "the file changed during the request to the model"
-		return
 	}
-	merge.Undecided(ctx, m.mayJudge)
-	if err := merge.ApplyProposal(j.proposal, j.existing, j.draft, m.checkMergedText); err != nil {
-		j.reason = err.Error()
-		return
-	}
-	j.applied = true
 }
 
 // recordMerge records in the answer how the draft was merged.
@@ -112,6 +94,3 @@ func (j *judgement) recordMerge(answer *api.SessionAnswer) {
 func (m writeOps) mayJudge(v memory.Visibility, text string) bool {
 	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxJudgedText && secrets.MatchingRule(text) == ""
 }
-
-// checkMergedText rejects a judge's text that cannot be stored in a file.
-func (m writeOps) checkMergedText(text string) error { return checkText("the merged text", text) }

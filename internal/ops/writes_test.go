@@ -235,16 +235,14 @@ type testJudge struct {
 	work     func() // during the request; may be nil
 }
 
-func (j *testJudge) ProposeMerge(_ context.Context, existing, draft []memory.Mergeable,
-	check func(*memory.Proposal) error) (*memory.Proposal, error) {
+func (j *testJudge) ProposeMerge(_ context.Context, existing, draft []memory.Mergeable) ([]memory.ItemPair, error) {
 	for _, m := range slices.Concat(existing, draft) {
 		j.received += fmt.Sprintf("the model received %s: %s: %q %q\n", m.ID, m.Section, m.Title, m.Text)
 	}
 	if j.work != nil {
 		j.work()
 	}
-	p := decodeAnswer[memory.Proposal](j.proposal)
-	return &p, check(&p)
+	return decodeAnswer[struct{ Same []memory.ItemPair }](j.proposal).Same, nil
 }
 
 // TestJudgedFileChanges checks that the rules merge a draft if its file changes during the
@@ -252,7 +250,7 @@ func (j *testJudge) ProposeMerge(_ context.Context, existing, draft []memory.Mer
 func TestJudgedFileChanges(t *testing.T) {
 	const path, file = "2026-02-05/s.md", "---\nsession_id: s\n---\n\n## Temporary Facts\n1. **Port**: it listens on 8080\n"
 	d := newDisk(t, map[string]string{path: file})
-	d.judge = testJudge{proposal: `{"same":[{"existing":"e1","draft":"d1","text":"it listens on 8081"}]}`,
+	d.judge = testJudge{proposal: `{"same":[{"existing":"e1","draft":"d1"}]}`,
 		work: func() { d.write(t, path, file+"2. **Host**: atlas\n") }}
 	d.memory.Judge = &d.judge
 	a, err := do[api.SessionAnswer](t, d.memory, owner, api.SessionRequest{Session: "s",
