@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -240,9 +239,7 @@ func (b *importBatch) placeEntry(ctx context.Context, p *importedRecord) error {
 		"source": e.Source, "written_by": e.WrittenBy, "created": attributeTime(p.Created),
 		"updated": attributeTime(p.Updated)}
 	maps.Copy(attributes, e.Attributes)
-	if e.Confidence != nil {
-		attributes["confidence"] = strconv.FormatFloat(*e.Confidence, 'g', -1, 64)
-	}
+	attributes["confidence"] = cmp.Or(confidenceText(e.Confidence), attributes["confidence"])
 	content := e.Content
 	for _, tag := range e.Tags {
 		content, _ = b.Layout.AddTag(content, strings.TrimPrefix(strings.TrimSpace(tag), "#"))
@@ -343,12 +340,8 @@ func (b *importBatch) reviseItem(doc *memory.Document, r *memory.Revision, p *im
 		state = compareImport(e, value, item.Value, p.Updated)
 		id = e.ID
 	}
-	confidence := ""
-	if item.Confidence != nil {
-		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
-	}
 	put := &memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value, Attributes: map[string]string{
-		"id": strings.TrimPrefix(id, "~"), "confidence": confidence, "source": item.Source,
+		"id": strings.TrimPrefix(id, "~"), "confidence": confidenceText(item.Confidence), "source": item.Source,
 		"created": attributeTime(cmp.Or(p.Created, updated)), "updated": attributeTime(updated),
 		memory.OriginAttribute: memory.TextDigest(item.Value)}}
 	err := b.Layout.Fit(doc.Place.Path, put)

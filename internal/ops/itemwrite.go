@@ -12,7 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // maxYear is the last year of times in RFC 3339. Imported times are earlier,
@@ -67,23 +66,28 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 			return nil, err
 		}
 	}
-	var after *memory.Document
-	var written vault.Written
-	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", memory.PrivateOnly.String(), item.Visibility,
-		memory.NewItems(c.Scope.Subject)),
-		func(t writeTarget) (err error) {
-			put.unseen, item.Path = t.unseen, t.path
-			after, written, err = m.editTogether(ctx, c, item.Key,
-				fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
-			return err
-		})
+	p := &addition{Put: memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value}}
+	put.put = p
+	e := &putEdit{cause: "item", name: item.Key, puts: []*addition{p}, same: put.isHeld, replace: true, unread: true,
+		check: put.complete,
+		insert: func(_ *writeTarget, doc *memory.Document, r *memory.Revision, puts []*memory.Put) {
+			r.Insert(doc.ItemInsertionPoint(), puts[0])
+		},
+		finish: func(_ *memory.Document, r *memory.Revision) {
+			for _, i := range put.held[min(1, len(put.held)):] {
+				r.Remove(i)
+			}
+		}}
+	after, err := m.put(ctx, c, m.targets(c, dir+"/"+r.Namespace+".md", memory.PrivateOnly.String(), item.Visibility,
+		memory.NewItems(c.Scope.Subject)), e)
 	if err != nil {
 		return nil, err
 	}
+	item.Path = after.Place.Path
 	elsewhere := slices.DeleteFunc(slices.Clone(put.moved),
 		func(f *foundItem) bool { return f.doc.Place.Path == item.Path })
 	replaced := put.replaced
-	_, err = m.removeItems(ctx, c, elsewhere, written.ID, item.Key, func(e *memory.Entry) {
+	_, err = m.removeItems(ctx, c, elsewhere, e.written.ID, item.Key, func(e *memory.Entry) {
 		_, value, _ := e.Item()
 		replaced = append(replaced, value)
 	})
@@ -112,7 +116,9 @@ type itemEdit struct {
 	m        writeOps
 	call     Call
 	item     api.Item
-	unseen   bool         // the caller can read nothing of the file
+	put      *addition
+	may      func(*memory.Entry) bool
+	held     []int        // in order, the items of the file that the edit replaces
 	others   []*foundItem // readable items of the same name, before the change
 	moved    []*foundItem // those that the item replaces in all files
 	replaced []string     // values of readable items that the edit replaces
@@ -135,14 +141,20 @@ func (m writeOps) checkItem(item *api.Item, source string) error {
 	return cmp.Or(checkText("key", item.Key), checkText("source", source), checkNamed("value", item.Key, item.Value))
 }
 
-// insertItem inserts the item into its file. Its time is later than that of every readable
-// item of the same name, so that the newest value wins whatever the clock shows.
-func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
-	may := p.m.mayChangeEntry(p.call, doc.Place.Path)
+// isHeld reports whether an entry is an item of the same name that the caller may change.
+func (p *itemEdit) isHeld(e *memory.Entry, _ *addition) bool {
+	key, _, ok := e.Item()
+	return ok && key == p.item.Key && p.may(e)
+}
+
+// complete sets the id and the times of the item for a file. Its time is later than that of every
+// readable item of the same name, so that the newest value wins whatever the clock shows.
+func (p *itemEdit) complete(t *writeTarget, doc *memory.Document) error {
+	p.may = p.m.mayChangeEntry(p.call, t.path)
 	named := itemsNamed(doc, p.item.Key)
-	held := slices.DeleteFunc(slices.Clone(named), func(i int) bool { return !may(&doc.Entries[i]) })
-	known := held
-	if p.unseen { // the answer must not depend on the replaced items
+	known := slices.DeleteFunc(slices.Clone(named), func(i int) bool { return !p.may(&doc.Entries[i]) })
+	p.held = slices.Sorted(slices.Values(known))
+	if t.unseen { // the answer must not depend on the replaced items
 		known, named = nil, nil
 	}
 	item := &p.item
@@ -186,31 +198,19 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 		item.ID = memory.NewID(takenIDs(doc), item.Namespace, item.Key, item.Value,
 			p.m.Now().UTC().Format(time.RFC3339Nano))
 	}
-	return insertItem(p.m.Layout, doc, r, held, item)
-}
-
-// insertItem adds the edits that write an item in place of the entries held.
-func insertItem(l *memory.Layout, doc *memory.Document, r *memory.Revision, held []int, item *api.Item) error {
-	confidence := ""
-	if item.Confidence != nil {
-		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
-	}
-	p := &memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value, Attributes: map[string]string{
-		"id": item.ID, "visibility": "", memory.OriginAttribute: "", "confidence": confidence, "source": item.Source,
+	p.put.Attributes = map[string]string{
+		"id": item.ID, "visibility": "", "confidence": confidenceText(item.Confidence), "source": item.Source,
 		"created": item.Created.Format(time.RFC3339Nano), "updated": item.Updated.Format(time.RFC3339Nano),
-	}}
-	if err := l.Fit(doc.Place.Path, p); err != nil {
-		return api.Errorf(api.Invalid, "value: %v", err)
-	}
-	if len(held) == 0 {
-		r.Insert(doc.ItemInsertionPoint(), p)
-		return nil
-	}
-	r.Replace(held[0], p, time.Time{}) // an item has its own time
-	for _, i := range held[1:] {
-		r.Remove(i)
 	}
 	return nil
+}
+
+// confidenceText returns a confidence as an attribute.
+func confidenceText(confidence *float64) string {
+	if confidence == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*confidence, 'g', -1, 64)
 }
 
 // itemsNamed returns the indexes of the entries with a key in an item file. The one that

@@ -95,7 +95,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 	l.check = func(t *writeTarget, doc *memory.Document) error {
 		switch mine := c.View.SubjectOf(doc.Partition) == c.Scope.Subject; {
 		case !mine && t.unseen: // the frontmatter is hidden, too
-			return memory.ErrUnwritable
+			return skipError{t.writeError(memory.ErrUnwritable)}
 		case !mine:
 			return skipError{errNotOwnLog}
 		}

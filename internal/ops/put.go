@@ -29,6 +29,7 @@ func (p *addition) line() int {
 type putEdit struct {
 	cause string // the operation
 	group string // see fileEdit
+	name  string // of an edit that others of the same caller can join; see editTogether
 	puts  []*addition
 
 	// same reports whether an entry is the one to put. The first such entry of the file stays,
@@ -37,8 +38,11 @@ type putEdit struct {
 	replace bool
 	others  []*memory.Document
 
-	// check rejects a file, insert adds the new entries to it, and finish changes its
-	// frontmatter if it changes. Only insert must be set.
+	// unread finds entries that the caller cannot read, too, of which it must not learn.
+	unread bool
+
+	// check rejects a file or completes the entries for it, insert adds the new entries to it, and
+	// finish makes further changes if it changes. Only insert must be set.
 	check  func(*writeTarget, *memory.Document) error
 	insert func(*writeTarget, *memory.Document, *memory.Revision, []*memory.Put)
 	finish func(*memory.Document, *memory.Revision)
@@ -57,7 +61,7 @@ func (m writeOps) put(ctx context.Context, c Call, targets []writeTarget, e *put
 		if !slices.ContainsFunc(e.puts, func(p *addition) bool { return !p.same }) {
 			return nil
 		}
-		after, e.written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: e.cause, group: e.group,
+		after, e.written, err = m.editTogether(ctx, c, e.name, fileEdit{writeTarget: t, cause: e.cause, group: e.group,
 			change: func(doc *memory.Document, r *memory.Revision) (err error) {
 				if e.check != nil {
 					err = e.check(&t, doc)
@@ -100,7 +104,8 @@ func (m writeOps) fitPuts(c Call, path string, e *putEdit) error {
 
 // find returns the index of the first readable entry of a file that is the one to put, or -1.
 func (e *putEdit) find(c Call, doc *memory.Document, p *addition) int {
-	return slices.IndexFunc(doc.Entries, func(f memory.Entry) bool { return f.Readable(c.View) && e.same(&f, p) })
+	return slices.IndexFunc(doc.Entries,
+		func(f memory.Entry) bool { return (e.unread || f.Readable(c.View)) && e.same(&f, p) })
 }
 
 // revisePuts adds the changes of a file to a revision.
