@@ -16,8 +16,8 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// errNotWritten reports that a command has only shown its plan.
-var errNotWritten = errors.New("nothing was changed; to make these changes, add --write")
+// ErrNotWritten reports that a command has only shown its plan.
+var ErrNotWritten = errors.New("nothing was changed; to make these changes, add --write")
 
 // addPlanSteps lets a command that can change many files show its plan first, as
 // with --dry-run. It then makes the changes after consent on the terminal, or at
@@ -64,7 +64,7 @@ func (a *invocation) planAndRun() error {
 		case changes == 0:
 			return outcome
 		case a.g.JSON || !term.IsTerminal(a.cmd.InOrStdin()):
-			return errNotWritten
+			return ErrNotWritten
 		case !confirm(a.cmd, "Make these changes?"):
 			return nil
 		}

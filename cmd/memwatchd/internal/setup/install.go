@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
@@ -322,23 +320,21 @@ func hasParts(a agents.Agent, data []byte) bool {
 
 // printChanges prints the planned or written changes.
 func (i *installer) printChanges(changes []*fileChange) error {
+	var planned error
+	if !i.write && !i.brief && slices.ContainsFunc(changes, (*fileChange).isNeeded) {
+		planned = cli.ErrNotWritten
+	}
 	if i.g.JSON {
 		_, err := i.g.Stdout.Write(cli.AsJSON(struct {
 			Changes []*fileChange `json:"changes"`
 		}{changes}))
-		return err
+		return cmp.Or(err, planned)
 	}
 	p := cli.NewPrinter(i.g.Stdout, i.g.Stderr, config.Default(), i.g.NoColor)
 	var b strings.Builder
-	needed := false
 	for _, c := range changes {
-		needed = needed || c.isNeeded()
 		c.printChange(&b, p, i.remove, i.brief && !i.write)
 	}
-	if needed && !i.write && !i.brief {
-		fmt.Fprintf(&b, "\nNothing was changed. To apply the change:\n  %s\n",
-			term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
-	}
 	_, err := io.WriteString(i.g.Stdout, b.String())
-	return err
+	return cmp.Or(err, planned)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -40,7 +41,8 @@ func (c *fileChange) writeFile() error {
 	var err error
 	if c.after == nil {
 		err = c.settings.remove(c.File)
-		if dir := filepath.Dir(c.File); err == nil && filepath.Base(dir) == "memwatchd" { // of the skill
+		dir := filepath.Dir(c.File) // of the skill, or of a file of hooks
+		if err == nil && slices.Contains([]string{"memwatchd", "hooks"}, filepath.Base(dir)) {
 			syscall.Rmdir(dir) // fails if it has other files or is a link
 		}
 	} else {

@@ -82,25 +82,27 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 		return cli.UsageError{Err: err}
 	}
 	if !c.NamesDir {
-		g.Config.Dir, err = question("Directory of the memory", cli.RelativePath(c.Memory.Dir))
+		g.Config.Dir, err = question("Directory of the memory", abbreviateHome(c.Memory.Dir))
 		if err != nil {
 			return err
 		}
 	}
 	found := agents.Detected(agents.MCP, m)
 	if !given("agent") && len(found) > 0 {
-		list, err := question("Agents to connect, or none", strings.Join(found, ","))
-		if err != nil {
-			return err
-		}
-		for name := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-			if name == "none" {
-				continue
+		for wrong := errors.New(""); wrong != nil; {
+			list, err := question("Agents to connect, or none", strings.Join(found, ","))
+			if err != nil {
+				return err
 			}
-			if err := config.CheckOneOf(name, found); err != nil {
-				return cli.UsageError{Err: err}
+			*names = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+			*names = slices.DeleteFunc(*names, func(name string) bool { return name == "none" })
+			wrong = nil
+			for _, name := range *names {
+				wrong = cmp.Or(wrong, config.CheckOneOf(name, found))
 			}
-			*names = append(*names, name)
+			if wrong != nil {
+				fmt.Fprintln(g.Stdout, term.EscapeLine(wrong.Error()))
+			}
 		}
 	}
 	if !given("service") {
@@ -249,9 +251,8 @@ func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool)
 		fmt.Fprintf(g.Stdout, "removed %s\n", term.EscapeLine(c.File))
 	}
 	if !write {
-		fmt.Fprintf(g.Stdout, "\nNothing was changed. To apply the changes:\n  %s\n",
-			g.Config.Command("uninstall --write"))
-	} else {
+		failed = append(failed, cli.ErrNotWritten)
+	} else if _, err := os.Stat(c.Memory.Dir); err == nil {
 		fmt.Fprintf(g.Stdout, "The memory %s stays. To remove the undo history and the index as well:\n  rm -r %s %s\n",
 			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.State.Dir), term.QuoteWord(c.IndexDir))
 	}
