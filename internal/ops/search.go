@@ -81,50 +81,16 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		}
 	}
 	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
-		var filter string
-		filter, err = m.findEmptyFilter(ctx, c, q.Filter)
-		if filter != "" {
-			answer.Note += "; no entry that you can read passes the filter " + filter
+		q.Filter, q.Offset, q.Limit, q.AsOf = index.Filter{Archived: true}, 0, 1, m.Now()
+		all, err := m.Index.Search(ctx, c.View, q)
+		if err != nil {
+			return nil, err
+		}
+		if all.Total > 0 {
+			answer.Note += "; without the filters, or in the archive: " + api.Plural(all.Total, "entry")
 		}
 	}
 	return answer, err
-}
-
-// findEmptyFilter returns the name of the first filter that no readable entry
-// passes on its own, or "" if there is none.
-func (m readOps) findEmptyFilter(ctx context.Context, c Call, f index.Filter) (string, error) {
-	if !f.Since.IsZero() && !f.Until.IsZero() && f.Until.Before(f.Since) {
-		return "since, which is after until", nil
-	}
-	for _, one := range []struct {
-		name  string
-		isSet bool
-		only  index.Filter
-	}{
-		{"path", f.Path != "", index.Filter{Path: f.Path}},
-		{"session", f.Session != "", index.Filter{Session: f.Session}},
-		{"contact", f.Contact != "", index.Filter{Contact: f.Contact}},
-		{"sections", len(f.Sections) > 0, index.Filter{Sections: f.Sections}},
-		{"tags", len(f.Tags) > 0, index.Filter{Tags: f.Tags, AnyTag: f.AnyTag}},
-		{"types", len(f.Types) > 0, index.Filter{Types: f.Types}},
-		{"kinds", len(f.Kinds) > 0, index.Filter{Kinds: f.Kinds}},
-		{"state", f.State != nil, index.Filter{State: f.State}},
-		{"since", !f.Since.IsZero(), index.Filter{Since: f.Since}},
-		{"until", !f.Until.IsZero(), index.Filter{Until: f.Until}},
-	} {
-		if !one.isSet {
-			continue
-		}
-		one.only.Archived = f.Archived || len(f.Kinds) > 0
-		result, err := m.Index.Search(ctx, c.View, index.Query{Filter: one.only, AsOf: m.Now()})
-		if err != nil {
-			return "", err
-		}
-		if result.Total == 0 {
-			return one.name, nil
-		}
-	}
-	return "", nil
 }
 
 func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
