@@ -122,8 +122,7 @@ func (m writeOps) permit(c Call, op *api.Operation) error {
 	case writes && c.Scope.Subject == "":
 		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set `subject` or `external_key`")
 	case m.meetsNeed(c, op):
-		// administration has writers of its own
-		if writes && m.Writer == nil && !(op.Admin && op.Needs == api.InPrivate) {
+		if m.Writer == nil && (writes || op.Needs == api.TheOwner) {
 			return errNoWriter
 		}
 	case !writes:

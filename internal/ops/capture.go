@@ -85,7 +85,7 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 func (m writeOps) renewChecked(ctx context.Context, c Call, l *logEdit) {
 	today := l.at.Format(time.DateOnly)
 	for _, p := range l.puts {
-		if p.before == "" || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(p.before) {
+		if p.before == "" || m.Todos.AppendOnly != nil && m.Todos.AppendOnly(p.before) {
 			continue
 		}
 		_, _, _ = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: p.before}, cause: l.cause,

@@ -13,9 +13,6 @@ import (
 
 // compact plans and runs compaction. The plans contain the text of all files.
 func (m adminOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
-	if m.Compactor == nil {
-		return nil, errNoWriter
-	}
 	if !r.DryRun {
 		if err := m.Semaphore.Acquire(ctx, 1); err != nil {
 			return nil, err
@@ -76,9 +73,6 @@ const minCutoff = 24 * time.Hour
 // compress summarizes old sessions and daily notes and thereby removes them
 // from the recent files.
 func (m adminOps) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
-	if m.Compress == nil {
-		return nil, errNoWriter
-	}
 	var cutoff time.Duration
 	if r.Cutoff != "" {
 		since, _, err := m.parsePeriod("cutoff", r.Cutoff)

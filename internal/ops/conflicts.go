@@ -63,9 +63,6 @@ func (m adminOps) conflictsMerge(ctx context.Context, _ Call,
 // copiesAt returns the conflict copies at a path, of the file at the path, or all of
 // them if the path is empty, sorted by path.
 func (m adminOps) copiesAt(path string) (paths []string, err error) {
-	if m.Merger == nil {
-		return nil, errNoJournal
-	}
 	for _, p := range m.Merger.Writer.Vault.Catalogue.Files() {
 		of, ok := memory.CopyOf(p)
 		if ok && (path == "" || path == p || path == of) {

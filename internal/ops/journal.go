@@ -21,8 +21,6 @@ func (m adminOps) journal(ctx context.Context, c Call, r *api.JournalRequest) (*
 	case r.Injected:
 		return &api.JournalAnswer{Writes: []api.WriteRecord{},
 			Injected: m.listInjected(ctx, c, since, selected, r.Limit)}, nil
-	case m.Undoer == nil:
-		return nil, errNoJournal
 	}
 	path := strings.TrimSuffix(r.Path, "/")
 	answer, differ := &api.JournalAnswer{Writes: []api.WriteRecord{}}, differ{}
@@ -63,9 +61,6 @@ func (m readOps) selectWrites(c Call, period string, mine bool, by string) (sinc
 
 // undo reverts recorded changes.
 func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
-	if m.Undoer == nil {
-		return nil, errNoJournal
-	}
 	var list []vault.UndoResult
 	var u vault.UndoResult
 	var err error
@@ -103,10 +98,6 @@ func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	}
 	return answer, nil
 }
-
-// errNoJournal reports that the journal cannot be opened.
-var errNoJournal = api.Errorf(api.Unavailable, "the journal is unavailable").
-	WithHint("run `memwatchd status` for the reason")
 
 // undoError returns the error for an id that cannot be undone.
 func undoError(id string, err error) error {
@@ -167,10 +158,7 @@ func writeRecord(r journal.Record) api.WriteRecord {
 
 // history returns the earlier versions of a file to the owner, or the text of one.
 func (m adminOps) history(ctx context.Context, c Call, r *api.HistoryRequest) (*api.HistoryAnswer, error) {
-	switch {
-	case m.Undoer == nil:
-		return nil, errNoJournal
-	case r.Path == "":
+	if r.Path == "" {
 		return nil, api.Errorf(api.Invalid, "path is missing").WithHint("set `path` to the path of a file, or FILE@VERSION")
 	}
 	if err := m.syncIndex(ctx, &c); err != nil {

@@ -124,7 +124,7 @@ func (m writeOps) insertInLog(l *logEdit, t *writeTarget, known *memory.Document
 		heading, atEnd = cmp.Or(l.topic, noTopic), false
 	case l.tasks:
 		heading = m.Layout.TasksHeading(known)
-		atEnd = t.unseen || m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(t.path)
+		atEnd = t.unseen || m.Todos.AppendOnly != nil && m.Todos.AppendOnly(t.path)
 	}
 	if atEnd {
 		r.AppendSection(heading, puts...)

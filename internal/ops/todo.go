@@ -18,9 +18,6 @@ import (
 )
 
 func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
-	if m.Todos == nil {
-		return nil, errNoWriter
-	}
 	if (r.ID == "") == (r.Text == "") {
 		return nil, api.Errorf(api.Invalid, "set either `id` or `text`")
 	}

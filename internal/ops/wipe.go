@@ -18,8 +18,6 @@ import (
 func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	switch {
-	case m.Writer == nil:
-		return nil, errNoWriter
 	case c.Scope.Subject == m.Owner:
 		return nil, api.Errorf(api.Invalid, "wipe %s: the memory of the owner is the whole memory directory", m.Owner).
 			WithHint("set `subject` to another subject, or delete the files yourself")
