@@ -117,6 +117,9 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Place returns the absolute path of the file, also in an archive.
+func (in *Input) Place() string { return in.place }
+
 // Records returns the records of the file. Times without a zone are in loc.
 func (in *Input) Records(f Format, loc *time.Location) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {

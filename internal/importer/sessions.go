@@ -3,13 +3,31 @@ package importer
 import (
 	"cmp"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 )
+
+// transcriptDirs are the directories of the transcripts of agents, below the directory that
+// the variable names or the home directory.
+var transcriptDirs = map[string]struct{ variable, dir, below string }{
+	"claude-code": {"CLAUDE_CONFIG_DIR", ".claude", "projects"},
+	"codex":       {"CODEX_HOME", ".codex", "sessions"},
+	"gemini":      {"", ".gemini", "tmp"},
+	"qwen":        {"", ".qwen", "projects"},
+	"copilot":     {"COPILOT_HOME", ".copilot", "session-state"},
+}
+
+// TranscriptDir returns the directory of the transcripts of an agent on this machine.
+func TranscriptDir(program, home string) string {
+	d := transcriptDirs[program]
+	return filepath.Join(cmp.Or(os.Getenv(d.variable), filepath.Join(home, d.dir)), d.below)
+}
 
 // maxSubject bounds the title of a session, in characters.
 const maxSubject = 80

@@ -109,6 +109,17 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 	return answer, ctx.Err()
 }
 
+// ImportTranscript imports the records of a transcript, one a line, as private text of the
+// owner.
+func (m *Memory) ImportTranscript(ctx context.Context, program, records string) (*api.ImportAnswer, error) {
+	private := memory.Private.String()
+	c, err := m.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
+	if err != nil {
+		return nil, err
+	}
+	return m.adminOps().importRecords(ctx, c, &api.ImportRequest{Source: program, Records: records})
+}
+
 // decode sets the record, without the credentials that it contained, and their kinds.
 func (p *importedRecord) decode(line string) error {
 	var value any

@@ -116,6 +116,10 @@ type Config struct {
 		Ntfy Ntfy `yaml:"ntfy"`
 	} `yaml:"capture"`
 
+	Imports struct {
+		Watch []string `yaml:"watch" doc:"Agents on this machine whose transcripts become private files below imports/ once they are quiet for ten minutes: claude-code, codex, copilot, gemini, qwen. If empty: none"`
+	} `yaml:"imports"`
+
 	Share struct {
 		Weaviate struct {
 			URL      string `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
@@ -212,6 +216,8 @@ func (c *Config) Finish() (err error) {
 	return cmp.Or(c.checkMemory(), c.checkDirs(),
 		checkEach("compactor.limits", len(c.Compactor.Limits),
 			func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
+		checkEach("imports.watch", len(c.Imports.Watch),
+			func(i int) error { return CheckOneOf(c.Imports.Watch[i], TranscriptAgents) }),
 		finishService("llm", &c.LLM.Endpoint, c.LLM.Model, c.LLM.Private),
 		finishService("embed", &c.Embed.Endpoint, c.Embed.Model, c.Embed.Private), c.finishTopic(), c.finishShare(),
 		checkEach("ipc.listeners", len(c.IPC.Listeners), func(i int) error { return c.checkListener(i) }))

@@ -80,6 +80,9 @@ func ReadKey(path string) (string, error) {
 	return key, nil
 }
 
+// TranscriptAgents are the agents whose transcripts can be imported continuously.
+var TranscriptAgents = []string{"claude-code", "codex", "copilot", "gemini", "qwen"}
+
 // finishTopic checks the ntfy topic, if one is configured.
 func (c *Config) finishTopic() error {
 	if c.Capture.Ntfy.Topic == "" {

@@ -56,7 +56,9 @@ type daemon struct {
 
 	model *llm.Client // nil if no model is configured
 	topic *topic      // nil if no topic is configured
-	share *sharing    // nil if nothing is shared
+
+	transcripts transcripts
+	share       *sharing // nil if nothing is shared
 
 	embedder     *meaning.Embedder // nil if no embeddings endpoint is configured
 	embedFailure *api.EmbedStatus  // why embedder is nil although one is configured
@@ -123,6 +125,7 @@ func (d *daemon) openComponents() error {
 	if err != nil {
 		return err
 	}
+	d.transcripts = transcripts{problems: map[string]string{}, Seen: map[string]string{}}
 	d.memory = &root{Vault: &vault.Vault{
 		Dir: c.Memory.Dir, MaxFileSize: maxFileSize, Skip: layout.Skip, SkipDir: layout.SkipDir,
 	}}
@@ -301,6 +304,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	afterScan(func(ctx context.Context) error { return d.completeForgets(ctx, m) })
 	afterScan(func(ctx context.Context) error { return d.runTopic(ctx, m) })
 	if d.writer != nil {
+		afterScan(func(ctx context.Context) error { return d.runTranscripts(ctx, m) })
 		start(d.runWriter)
 		start(d.runPruning)
 		start(d.maintenance.compactor.Uses.Run)

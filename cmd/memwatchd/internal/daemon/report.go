@@ -145,6 +145,7 @@ func (d *daemon) listProblems() []api.FileProblem {
 	d.listRootProblems(add)
 	d.listUnknownUsers(add)
 	d.pipeline.overwritten.problems(add)
+	d.transcripts.list(add)
 	for of, paths := range d.pipeline.copies.byFile() {
 		if len(paths) >= memory.ManyCopies {
 			add(of, "conflict_copies", fmt.Sprintf("%d conflict copies; Syncthing keeps 10 by default and deletes the oldest; "+

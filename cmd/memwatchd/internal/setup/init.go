@@ -88,7 +88,7 @@ var templates = []string{"pet"}
 
 // createMemory creates the missing files and directories, and changes no existing
 // ones.
-func createMemory(g *cli.Globals, example, public bool, template, host string) error {
+func createMemory(g *cli.Globals, example, public bool, template, host string, watch ...string) error {
 	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir,
 		File: config.ExistingPath(g.Config.File)},
 		os.Environ())
@@ -100,6 +100,9 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	}
 	layout := c.Layout()
 	found := recognizeLayout(c.Memory.Dir, &layout, host)
+	if len(watch) > 0 {
+		found.settings = append(found.settings, setting{"imports", "watch: [" + strings.Join(watch, ", ") + "]"})
+	}
 	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
 		return err
 	}

@@ -24,14 +24,14 @@ var components = []agents.Component{agents.MCP, agents.Hooks}
 
 // NewSetup returns the command setup.
 func NewSetup(g *cli.Globals) *cobra.Command {
-	var names []string
+	var names, watch []string
 	var atLogin bool
 	c := &cobra.Command{
 		Use:   "setup",
 		Short: "Create a memory, connect your agents and try it",
 		Long: "Create a memory and its configuration, add tools and hooks to the settings of agents, and start the daemon at " +
-			"login. On a terminal, the command asks for the directory, the agents and the start at login, unless a flag " +
-			"answers. It shows each change, writes it, saves and finds a note, and prints how to undo all of it.\n\n" +
+			"login. On a terminal, the command asks for the directory, the agents, the import of their transcripts and the " +
+			"start at login, unless a flag answers. It shows each change, writes it, saves and finds a note, and prints how to undo all of it.\n\n" +
 			"Without a terminal, it does only what flags select.",
 		Example: "  memwatchd setup\n  memwatchd setup --dir ~/notes --agent claude-code,codex --service",
 		Args:    cli.NoArgs,
@@ -46,20 +46,21 @@ func NewSetup(g *cli.Globals) *cobra.Command {
 					return cli.Usagef("--agent: %w", err)
 				}
 			}
-			if err := ask(cmd, g, m, &names, &atLogin); err != nil {
+			if err := ask(cmd, g, m, &names, &watch, &atLogin); err != nil {
 				return err
 			}
-			return setUp(cmd, g, names, atLogin)
+			return setUp(cmd, g, names, watch, atLogin)
 		},
 	}
 	c.Flags().StringSliceVar(&names, "agent", nil, "comma-separated `list` of agents to connect (default: none)")
 	c.Flags().BoolVar(&atLogin, "service", false, "start the daemon at login")
+	c.Flags().Bool("no-transcripts", false, "do not ask whether to import the transcripts of agents")
 	g.CompleteFlag(c, "agent", cli.CompleteWords(agents.Names(agents.MCP)...))
 	return cli.AcceptGlobals(c, cli.MemoryFlags)
 }
 
 // ask asks on a terminal for the settings that no flag selects.
-func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, atLogin *bool) error {
+func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names, watch *[]string, atLogin *bool) error {
 	given := cmd.Flags().Changed
 	if !term.IsTerminal(cmd.InOrStdin()) {
 		if !given("agent") && !given("service") && g.Config == (config.Flags{}) {
@@ -105,6 +106,18 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 			}
 		}
 	}
+	have := slices.DeleteFunc(slices.Clone(config.TranscriptAgents),
+		func(name string) bool { return !slices.Contains(found, name) })
+	if !given("no-transcripts") && c.File == "" && len(have) > 0 {
+		answer, err := question("Import the transcripts of "+strings.Join(have, ", ")+
+			" as private files, past and future ones, yes or no", "no")
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(strings.ToLower(answer), "y") {
+			*watch = have
+		}
+	}
 	if !given("service") {
 		answer, err := question("Start the daemon at login, yes or no", "yes")
 		if err != nil {
@@ -117,7 +130,7 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 
 // setUp creates the memory, connects agents and installs the service, as the commands
 // for each do, and tries the memory.
-func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) error {
+func setUp(cmd *cobra.Command, g *cli.Globals, names, watch []string, atLogin bool) error {
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
 		return cli.UsageError{Err: err}
@@ -151,7 +164,7 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) err
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
-	if err := createMemory(&memory, false, false, "", ""); err != nil {
+	if err := createMemory(&memory, false, false, "", "", watch...); err != nil {
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
@@ -270,5 +283,5 @@ func stopDaemon(cmd *cobra.Command, g *cli.Globals) error {
 
 // starterLines matches a configuration that contains nothing but settings that setup and
 // init write.
-var starterLines = lazyregexp.New(`^(?:(?:#.*|name: .*|memory:|todosync:|visibility:|  (?:dir|timezone|owner|layout|daily|host|users|` +
-	`append_only|sessions): .*)\n)*$`)
+var starterLines = lazyregexp.New(`^(?:(?:#.*|name: .*|memory:|imports:|todosync:|visibility:|  (?:dir|watch|timezone|` +
+	`owner|layout|daily|host|users|append_only|sessions): .*)\n)*$`)
