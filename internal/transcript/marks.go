@@ -39,10 +39,6 @@ const (
 	maxStatement = 400
 )
 
-// A person's message of more than maxTyped lines contains pasted text, whose
-// first and last lines look like the rest. Nothing in it is a statement.
-const maxTyped = 40
-
 // Statements returns the statements of a conversation that are worth keeping: up to
 // most statements, preferring the more significant kinds and then the later
 // statements. They are in the order of the conversation, without duplicates.
@@ -56,11 +52,7 @@ func Statements(turns []Message, most int) []Statement {
 	var all []found
 	last := map[string]int{} // last position of a text
 	for _, turn := range turns {
-		lines := ProseLines(turn.Text)
-		if !turn.Assistant && len(lines) > maxTyped {
-			continue
-		}
-		for _, line := range lines {
+		for _, line := range ProseLines(turn.Text) {
 			for _, sentence := range splitSentences(line) {
 				if kind, ok := kindOf(sentence, turn.Assistant); ok {
 					last[sentence] = len(all)
@@ -187,7 +179,7 @@ var rules = []rule{
 	{Preference, true, true, compilePattern(`(?:^|[.!;,]\s+|\b(?:and|but|because|since) )(?:I|we) (?:really |also |` +
 		`usually |do |just )*(?:like|love|hate|dislike|enjoy|can'?t stand|don'?t like) \S|` +
 		`^(?:(?:the )?(?:user|owner) )?(?:prefers|likes|dislikes|hates) \S`),
-		compilePattern(`\b(?:like|love|hate|dislike|enjoy|stand) (?:it|this|that|these|those|the|your?|how|what|to see)\b`)},
+		transientRE},
 	{Preference, true, false, compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |` +
 		`usually )*prefer\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b|(?:^|[.!;]\s+)(?:please )?(?:always (?:` +
 		habitVerbs + `)|avoid [a-z]+ing) \S|\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs +
@@ -195,7 +187,7 @@ var rules = []rule{
 	{Preference, true, true, compilePattern(`(?:我|主人|用户)(?:很|更|最|比较|一般|通常|一直|特别|非常)*(?:喜欢|讨厌|反感|` +
 		`偏好|倾向于?|习惯用|习惯于|希望你|不喜欢|不希望)\S|(?:我|主人|用户)(?:通常|一般|总是)\S|` +
 		`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|改)`),
-		compilePattern(`(?:喜欢|讨厌|反感)(?:这|那|你|它|他|她)|总是要求`)},
+		transientRE},
 }
 
 // labelPattern returns a pattern of lines that begin with a label and a colon.

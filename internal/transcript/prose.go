@@ -9,10 +9,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// quotedLines is how many lines after a quotation marker count as quoted at
-// least; the rest of their paragraph also counts, because it needs no marker.
-const quotedLines = 3
-
 // quotationRE matches a line of a quotation, as in Markdown, mail and terminals.
 var quotationRE = lazyregexp.New(`^(?:>|＞|&gt;|»|│|┃|▌)`)
 
@@ -24,44 +20,23 @@ var reportRE = compilePattern(`\b(?:says?|said|reads?|states?|wrote|writes|quot(
 	`|(?:写道|写着|说道?|提到|原文|引用|内容|邮件|网页|文章|文档)(?:如下|是)?\s*[:：]`)
 
 // ProseLines returns the lines of a message that may be its author's own
-// sentences, without list markers. It omits code, tables, headings, quotations
-// and what follows them closely, the words of others after an introduction such
-// as "the page says:", the tags that programs insert into prompts with their
-// content, and blocks of injected memory.
+// sentences, without list markers. It omits code, tables, headings, the tags that
+// programs insert into prompts with their content, and blocks of injected memory. The
+// message ends before a quotation and an introduction of the words of others, such as
+// "the page says:".
 func ProseLines(text string) (lines []string) {
 	blank := true
-	quoted := 0 // lines that still count as quoted
 	for _, line := range messageLines(strings.ReplaceAll(text, "\r", "\n"), openingTagRE(), false) {
-		said := strings.TrimSpace(line)
-		was := blank
-		blank = said == ""
-		mark := listMarkerRE().FindString(said)
-		switch quotation := quotationRE().MatchString(said[len(mark):]); {
-		case quotation:
-			quoted = quotedLines
-			continue
-		case quoted > 1, quoted == 1 && blank:
-			quoted--
-			continue
-		case quoted == 1:
-			continue
+		said, isItem := CutMarker(strings.TrimSpace(line))
+		if quotationRE().MatchString(said) || reportRE().MatchString(said) {
+			break
 		}
-		if reportRE().MatchString(said) {
-			if strings.HasSuffix(said, ":") || strings.HasSuffix(said, "：") {
-				break // a pasted text can have any number of paragraphs
-			}
-			continue
-		}
-		switch {
-		case said == "", strings.ContainsAny(said[:1], "#|"):
-		case mark == "" && was && strings.TrimLeft(line, " ") != line &&
-			strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "):
-			blank = true // indented code continues
-		default:
-			said = strings.TrimSpace(said[len(mark):])
-			if strings.ContainsFunc(said, unicode.IsLetter) {
-				lines = append(lines, said)
-			}
+		said = strings.TrimSpace(said)
+		indented := strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    ")
+		code := blank && indented && !isItem
+		blank = said == "" || code // indented code continues
+		if !code && said != "" && !strings.ContainsAny(said[:1], "#|") && strings.ContainsFunc(said, unicode.IsLetter) {
+			lines = append(lines, said)
 		}
 	}
 	return lines
@@ -79,7 +54,7 @@ func CutMarker(line string) (rest string, ok bool) {
 
 // CondensePrompt returns the part of a prompt that identifies its topic, in at most
 // most+1 characters: the beginning and the end, without code and without text
-// inserted by programs. Pasted text is mostly in the middle.
+// inserted by programs.
 func CondensePrompt(prompt string, most int) string {
 	var lines []string
 	for _, line := range messageLines(strings.ReplaceAll(prompt, "\r", "\n"), openingTagRE(), false) {
