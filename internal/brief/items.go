@@ -30,9 +30,8 @@ type Item struct {
 //
 // A value that is JSON is unchanged. Every other value is encoded as a JSON
 // string, and so is a key that is not a plain word. An untrusted item has the
-// mark before its key. MaxItems and MaxChars bound the block: the namespaces
-// take turns, one item at a time, so that a large namespace does not displace the
-// others. An item that does not fit is left out, and the next one is tried.
+// mark before its key. MaxItems and MaxChars bound the block: an item that does not
+// fit is left out, and the next one is tried.
 func (s Style) Items(items []Item) Block {
 	order := memory.Namespaces()
 	items = slices.Clone(items)
@@ -43,38 +42,19 @@ func (s Style) Items(items []Item) Block {
 		)
 	})
 	var b Block
-	lines, rounds := make([]string, len(items)), make([]int, len(items))
-	turns := make([]int, len(items)) // indexes of items, in the order in which they take space
-	for i, item := range items {
-		lines[i] = "  " + markLine(keyText(item.Key)+" = "+valueText(item.Value), item.Untrusted)
-		if i > 0 && items[i-1].Namespace == item.Namespace {
-			rounds[i] = rounds[i-1] + 1
+	text, namespace := memory.FilteredHeader+"\n", ""
+	for _, item := range items {
+		line := "  " + markLine(keyText(item.Key)+" = "+valueText(item.Value), item.Untrusted) + "\n"
+		if item.Namespace != namespace {
+			line = item.Namespace + ":\n" + line
 		}
-		turns[i] = i
-	}
-	slices.SortStableFunc(turns, func(i, j int) int { return cmp.Compare(rounds[i], rounds[j]) })
-	chars := Chars(memory.FilteredHeader) + 1 // of the items that fit
-	shown := map[string]string{}              // lines that fit, by namespace
-	for _, i := range turns {
-		more, namespace := Chars(lines[i])+1, items[i].Namespace
-		if shown[namespace] == "" {
-			more += Chars(namespace) + 2
-		}
-		if b.Items == s.MaxItems || chars+more > s.MaxChars {
+		if b.Items == s.MaxItems || Chars(text+line) > s.MaxChars {
 			b.Omitted.Items++
 			continue
 		}
-		shown[namespace] += lines[i] + "\n"
-		chars += more
+		text, namespace = text+line, item.Namespace
 		b.Items++
-	}
-	if b.Items > 0 {
-		b.Text = memory.FilteredHeader + "\n"
-	}
-	for _, namespace := range order {
-		if shown[namespace] != "" {
-			b.Text += namespace + ":\n" + shown[namespace]
-		}
+		b.Text = text
 	}
 	return b
 }

@@ -68,7 +68,7 @@ const DefaultStartChars = 9000
 //   - SOUL.md and USER.md, below their tag and path as in [Style.Boot];
 //   - MEMORY.md, and the text of the _index.md files, without their paths. Without
 //     identity files, or if MEMORY.md has a section of commitments, as that of a
-//     pet, they follow the title and the instruction of [Style.Full];
+//     pet, they follow a title and, in a private view, how to maintain the file;
 //   - daily notes, usually of today and of yesterday;
 //   - summaries of the subject and of projects, keyed items, open tasks, and the
 //     summaries of sessions and earlier notes, as lists;
@@ -420,6 +420,20 @@ func (b *startBuilder) join(shown []renderedPart, tidy string) {
 		return
 	}
 	b.block.Text = text
+}
+
+// memoryTitle returns the title of the text of MEMORY.md and, in a private view,
+// how to maintain the files.
+func (s Style) memoryTitle(w phrases, paths []string) string {
+	if !s.View.Private() {
+		return w.title + "\n\n"
+	}
+	return w.title + "\n\n" + fmt.Sprintf(w.maintenanceHint, strings.Join(paths, ", ")) + "\n\n"
+}
+
+// wrapGenerated encloses a text in the lines that mark generated text.
+func wrapGenerated(text string) string {
+	return memory.GeneratedOpen + "\n" + text + memory.GeneratedClose + "\n"
 }
 
 func omittedText(shown []renderedPart, room int) string {
