@@ -61,7 +61,7 @@ func archiveSection(from string, section []string) []string {
 // item.
 func (c *Compactor) parseItem(lines string, modified time.Time) (*memory.Document, error) {
 	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: []byte(lines), ModTime: modified})
-	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 ||
+	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "attributes_broken" || len(doc.Entries) != 1 ||
 		doc.Entries[0].Block != memory.Item ||
 		len(doc.Hidden)+len(doc.Headings) > 0 || linesOf(doc, &doc.Entries[0]) != lines {
 		return nil, errors.New("the entry is not a separate list item")

@@ -89,7 +89,7 @@ func checkTrimmable(doc *memory.Document) error {
 	for _, p := range doc.Problems {
 		// Everything after the comment is private, so removing a part might
 		// change the readers of the rest.
-		if p.Code == "comment_unclosed" || p.Code == "attributes_broken" {
+		if p.Code == "attributes_broken" {
 			return fmt.Errorf("the comment in line %d hides the rest of the file; run `memwatchd check`", p.Line)
 		}
 	}

@@ -31,8 +31,7 @@ type commentState uint8
 const (
 	commentPlain      commentState = iota // ordinary text
 	commentAttributes                     // key=value pairs
-	commentBroken                         // intended as attributes, but does not parse
-	commentUnclosed                       // has no end, so a rendered page hides the text that follows
+	commentBroken                         // has no end, or is intended as attributes but does not parse
 )
 
 // attributeKeys lists the known attribute keys in the order in which they are
@@ -110,16 +109,6 @@ func meantAsAttributes(words []string) bool {
 	folded := Fold(text)
 	return meantRE().MatchString(strings.ToLower(text)) || strings.Contains(folded, "private_only") ||
 		strings.Contains(folded, "visibility") && meantVisibilityRE().MatchString(folded)
-}
-
-// unclosedComment returns commentBroken if a comment without an end was
-// intended as attributes, else commentPlain.
-func unclosedComment(b []byte) commentState {
-	words := strings.Fields(string(b[:min(len(b), 200)]))
-	if len(words) > 0 && meantAsAttributes(words) {
-		return commentBroken
-	}
-	return commentPlain
 }
 
 func hasKnownKey(attrs []attr) bool {

@@ -177,7 +177,7 @@ func (d *Document) privateLines() regions {
 	for _, m := range d.marks.tags {
 		line := d.lines.at(m.at)
 		switch {
-		case m.code || m.close && depth == 0:
+		case m.close && depth == 0:
 			list = append(list, lineRange{line, line})
 		case m.close:
 			depth--

@@ -292,11 +292,11 @@ func markupOnly(b []byte) bool {
 			}
 			continue
 		}
-		n, _ := privateTag(b)
-		if n == 0 {
+		tag := privateStartRE().Find(b)
+		if tag == nil {
 			return false
 		}
-		b = b[n:]
+		b = b[len(tag):]
 	}
 	return true
 }
@@ -363,48 +363,21 @@ func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 // petFooter is the last line of the template. Like a rule, it is no entry.
 const petFooter = "_记住重要的事，忘掉不重要的。定期整理，保持精炼。_"
 
-// readHidden reads the marks in hidden regions, because the lines of a hidden region
+// readHidden reads the comments in hidden regions, because the lines of a hidden region
 // are visible to the readers of the file.
 func (p *docParser) readHidden(regions []lineRange) {
 	for _, r := range regions {
 		s := p.ln.span(r.from, r.to)
-		lf, f := p.scanMarks(s.Start, s.End)
-		f.marks = nil // the tags of a closed comment too
-		f.skippedMarks(lf.buf, lf.pos)
+		lf := leaf{buf: p.text[s.Start:s.End], at: s.Start, html: true}
+		new(inlineElements).scanLeaf(&lf)
 		for _, c := range lf.comments {
-			if c.state == commentBroken {
+			switch {
+			case c.state == commentBroken:
 				p.reportBroken(p.ln.at(c.src.Start))
+			case setsPrivate(c.attrs):
+				p.d.marks.tags = append(p.d.marks.tags, privateMark{at: s.Start}, privateMark{at: s.End - 1, close: true})
 			}
-			if c.state == commentUnclosed || setsPrivate(c.attrs) {
-				f.marks = append(f.marks, privateMark{at: s.Start}, privateMark{at: s.End - 1, close: true})
-			}
 		}
-		p.d.marks.tags = append(p.d.marks.tags, f.marks...)
-	}
-}
-
-// scanMarks reads the comments and the <private> tags of a part of the text.
-func (p *docParser) scanMarks(from, to int) (lf leaf, f inlineElements) {
-	lf = leaf{buf: p.text[from:to], at: from, html: true}
-	f.scanLeaf(&lf)
-	return lf, f
-}
-
-// readInfo records the marks in the info strings of code blocks.
-func (p *docParser) readInfo(n ast.Node) {
-	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
-		s := code.Info.Segment
-		lf, f := p.scanMarks(p.body+s.Start, p.body+s.Stop)
-		private := len(f.marks) > 0
-		for _, c := range lf.comments {
-			private = private || c.state == commentBroken || setsPrivate(c.attrs)
-		}
-		if private {
-			p.d.marks.tags = append(p.d.marks.tags, privateMark{at: lf.at, code: true})
-		}
-	}
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		p.readInfo(c)
 	}
 }
 

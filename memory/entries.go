@@ -33,14 +33,13 @@ type blockItem struct {
 
 func (p *docParser) read(t *topBlock) *block {
 	b := &p.block
-	b.inlineElements = inlineElements{marks: b.marks[:0], tags: b.tags[:0]}
+	b.inlineElements = inlineElements{tags: b.tags[:0]}
 	clear(b.leaves)
 	b.leaves, b.items = b.leaves[:0], append(b.items[:0], blockItem{parent: -1, lead: -1})
 	if t.introduction != nil {
 		p.collectLeaves(b, t.introduction, 0, true)
 	}
 	p.collectLeaves(b, t.node, 0, t.introduction == nil)
-	p.d.marks.tags = append(p.d.marks.tags, b.marks...)
 	p.d.percent = p.d.percent || b.percent
 	return b
 }
@@ -112,10 +111,6 @@ func (p *docParser) ownAttributes(e *Entry, b *block) (attrs []attr) {
 			switch c.state {
 			case commentBroken:
 				p.reportBroken(p.ln.at(c.src.Start))
-			case commentUnclosed:
-				p.addProblem("comment_unclosed", p.ln.at(c.src.Start),
-					"the comment is not closed in its paragraph; the file is private. Close or remove the comment")
-				p.doubtful = true
 			case commentAttributes:
 				rest := lf.buf[c.to:]
 				if lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)]) {
@@ -218,11 +213,6 @@ func (p *docParser) collectLeaves(b *block, node ast.Node, at int, lead bool) {
 			first = false
 		}
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
-		segs := n.Lines()
-		for i := range segs.Len() {
-			s := segs.At(i)
-			b.codeMarks(p.text[p.body+s.Start:p.body+s.Stop], func(i int) int { return p.body + s.Start + i })
-		}
 	default:
 		lf := p.readLeaf(n)
 		lf.item, lf.lead = at, lead

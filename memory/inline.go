@@ -22,7 +22,7 @@ type leaf struct {
 	buf  []byte
 	segs []seg // positions of the parts of buf in the source; nil if buf is one piece that starts at at
 	at   int
-	html bool // only comments and <private> tags are read
+	html bool // only comments are read
 	item int  // list item that contains it, an index in block.items
 	lead bool // first block of that item, or of the entry
 
@@ -61,14 +61,12 @@ type comment struct {
 type privateMark struct {
 	at    int // source offset
 	close bool
-	code  bool // inside code, so it applies only to the entry that contains it
 }
 
 // inlineElements holds the inline elements of an entry.
 type inlineElements struct {
 	tags  []string
 	links []Link
-	marks []privateMark
 
 	percent      bool // there are comments of Obsidian
 	noCommentEnd bool // no further comment of this leaf is closed
@@ -78,8 +76,7 @@ type inlineElements struct {
 // the search for the end of the span linear.
 const maxRun = 64
 
-// scanLeaf reads the inline elements of a leaf: comments, tags, links and <private>
-// marks. Inside code it reads only <private> marks.
+// scanLeaf reads the inline elements of a leaf outside code: comments, tags and links.
 func (f *inlineElements) scanLeaf(l *leaf) {
 	b := l.buf
 	f.noCommentEnd = false
@@ -114,7 +111,7 @@ func (f *inlineElements) scanLeaf(l *leaf) {
 				break
 			}
 			if bytes.HasPrefix(b[i:], percentMark) && (i == 0 || b[i-1] == '\n') {
-				l.comments = append(l.comments, comment{from: i, to: i, src: Span{l.pos(i), l.pos(i)}, state: commentUnclosed})
+				l.comments = append(l.comments, comment{from: i, to: i, src: Span{l.pos(i), l.pos(i)}, state: commentBroken})
 				f.percent = true
 			}
 			i += runLen(b[i:], '%')
@@ -154,55 +151,10 @@ func (f *inlineElements) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int 
 		j += k
 		m := runLen(b[j:], '`')
 		if m == n {
-			f.codeMarks(b[i:j], func(k int) int { return l.pos(i + k) })
 			return j + n
 		}
 		j += m
 	}
-}
-
-// codeMarks records the <private> tags in code.
-func (f *inlineElements) codeMarks(b []byte, pos func(int) int) {
-	for i, c := range b {
-		if c != '<' {
-			continue
-		}
-		if n, closing := privateTag(b[i:]); n > 0 {
-			f.marks = append(f.marks, privateMark{at: pos(i), close: closing, code: true})
-		}
-	}
-}
-
-// skippedMarks records the <private> tags in text that has no other inline elements. A
-// closing tag has an effect outside of the text only if its opening tag is in the text,
-// so that hidden text never ends a private range.
-func (f *inlineElements) skippedMarks(b []byte, pos func(int) int) {
-	first, depth := len(f.marks), 0
-	f.codeMarks(b, pos)
-	for i := range f.marks[first:] {
-		m := &f.marks[first+i]
-		switch {
-		case !m.close:
-			depth++
-			m.code = false
-		case depth > 0:
-			depth--
-			m.code = false
-		}
-	}
-}
-
-// startsMark reports whether an HTML comment or a <private> tag begins in b[from:to].
-func startsMark(b []byte, from, to int) bool {
-	for i := from; i < to; i++ {
-		if b[i] != '<' {
-			continue
-		}
-		if n, _ := privateTag(b[i:]); n > 0 || bytes.HasPrefix(b[i:], commentOpen) {
-			return true
-		}
-	}
-	return false
 }
 
 // privateTagPattern matches a <private> or </private> tag, which has a limited length.
@@ -210,52 +162,27 @@ const privateTagPattern = `(?i:<(/?)private(?:[ \t][^>]{0,98})?>)`
 
 var privateRE, privateStartRE = lazyregexp.New(privateTagPattern), lazyregexp.New(`^` + privateTagPattern)
 
-// privateTag returns the length of the <private> or </private> tag at the start of
-// b, or 0 if there is none, and whether it is a closing tag.
-func privateTag(b []byte) (n int, closing bool) {
-	word := bytes.TrimPrefix(b[1:], []byte("/"))
-	if len(word) == 0 || word[0]|0x20 != 'p' || bytes.IndexByte(word[:min(len(word), 512)], '>') < 0 {
-		return 0, false // most angle brackets
-	}
-	m := privateStartRE().FindSubmatchIndex(b)
-	if m == nil {
-		return 0, false
-	}
-	return m[1], m[3] > m[2]
-}
-
-// scanAngle reads a comment, a <private> tag or an autolink at offset i, and
-// returns the offset after it.
+// scanAngle reads a comment or an autolink at offset i, and returns the offset after
+// it.
 func (f *inlineElements) scanAngle(l *leaf, i int) int {
 	b := l.buf
 	if bytes.HasPrefix(b[i:], commentOpen) {
 		from := i + len(commentOpen)
-		end := -1
-		if !f.noCommentEnd {
-			end = bytes.Index(b[from:], commentClose)
-			f.noCommentEnd = end < 0 // no further comment of this leaf is closed either
+		if f.noCommentEnd {
+			return from
 		}
+		end := bytes.Index(b[from:], commentClose)
 		c := comment{from: i, to: i, src: Span{l.pos(i), l.pos(i)}}
 		if end < 0 {
-			c.state = unclosedComment(b[from:])
-			if c.state == commentPlain && l.html {
-				c.state = commentUnclosed
-			}
-			if c.state != commentPlain {
-				l.comments = append(l.comments, c)
-			}
+			f.noCommentEnd, c.state = true, commentBroken
+			l.comments = append(l.comments, c)
 			return from
 		}
 		c.to = from + end + len(commentClose)
 		c.src.End = l.pos(c.to-1) + 1
 		c.attrs, c.state = parseComment(string(b[from : from+end]))
 		l.comments = append(l.comments, c)
-		f.skippedMarks(b[from:from+end], func(k int) int { return l.pos(from + k) })
 		return c.to
-	}
-	if n, closing := privateTag(b[i:]); n > 0 {
-		f.marks = append(f.marks, privateMark{at: l.pos(i), close: closing})
-		return i + n
 	}
 	if l.html {
 		return i + 1
@@ -337,15 +264,14 @@ var percentMark = []byte("%%")
 
 // percentComment returns the end of the comment of Obsidian that begins at b[i], or 0
 // if none does. A comment begins and ends with a word, so that formats such as
-// %%d are text. It contains neither HTML comments nor <private> tags, which keep
-// their effect. A file in which a line begins with %% and no comment is private.
+// %%d are text. It contains no HTML comments, which keep their effect. A file in which a line begins with %% and no comment is private.
 func percentComment(b []byte, i int) int {
 	if !bytes.HasPrefix(b[i:], percentMark) || !atWordStart(b, i) {
 		return 0
 	}
 	from := i + len(percentMark)
 	n := bytes.Index(b[from:], percentMark)
-	if n <= 0 || hasMarks(b[from:from+n]) {
+	if n <= 0 || bytes.Contains(b[from:from+n], commentOpen) {
 		return 0
 	}
 	end := from + n + len(percentMark)
@@ -355,8 +281,14 @@ func percentComment(b []byte, i int) int {
 	return end
 }
 
-// hasMarks reports whether a text has HTML comments or <private> tags.
-func hasMarks(b []byte) bool { return bytes.Contains(b, commentOpen) || HasPrivateTag(string(b)) }
+// findPrivateTags returns the <private> tags in a text from an offset on, wherever they
+// are: text in which a tag has no effect cannot be mistaken for other text.
+func findPrivateTags(text []byte, from int) (tags []privateMark) {
+	for _, m := range privateRE().FindAllSubmatchIndex(text[from:], -1) {
+		tags = append(tags, privateMark{at: from + m[0], close: m[3] > m[2]})
+	}
+	return tags
+}
 
 // HasPrivateTag reports whether a text contains a <private> tag.
 func HasPrivateTag(text string) bool { return privateRE().MatchString(text) }
@@ -548,7 +480,7 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 	if n <= 0 || bytes.IndexByte(in[:n], '\n') >= 0 || bytes.IndexByte(in[:n], '[') >= 0 {
 		return 0, false
 	}
-	if startsMark(b, i, i+2+n) {
+	if bytes.Contains(b[i:i+2+n], commentOpen) {
 		return 0, false
 	}
 	target, text, named := strings.Cut(string(in[:n]), "|")
@@ -578,7 +510,7 @@ func (f *inlineElements) scanLink(b []byte, from, i int) int {
 	case b[i] == '(':
 		var ok bool
 		target, end, ok = parseDestination(b, i+1)
-		if !ok || startsMark(b, i, end) {
+		if !ok || bytes.Contains(b[i:end], commentOpen) {
 			return i
 		}
 	case b[i] == ':' && (from == 0 || b[from-1] == '\n') && !strings.HasPrefix(text, "^"):

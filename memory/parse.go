@@ -58,15 +58,13 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, flat bool) *D
 
 	tops, problem := p.parseStructure()
 	p.recordLimit(tops, problem)
+	d.marks.tags = findPrivateTags(p.text, p.body)
 	hidden := p.findHidden(tops)
 	p.readHidden(hidden)
 	p.hidden = joinRegions(append(marks, hidden...))
 	if hidden != nil {
 		p.text = blankRegions(p.text, hidden, p.ln)
 		tops, _ = p.parseStructure()
-	}
-	for _, t := range tops {
-		p.readInfo(t.node)
 	}
 	p.readBlocks(tops)
 	p.finishDocument()
@@ -266,7 +264,7 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 		}
 	}
 	switch {
-	case state == commentPlain || len(f.marks) > 0 && state == commentAttributes && !setsPrivate(attrs):
+	case state == commentPlain, HasPrivateTag(string(f.leaves[0].buf)):
 	case state == commentBroken:
 		p.reportBroken(t.from)
 	case last >= 0:
@@ -288,7 +286,7 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 
 func (p *docParser) reportBroken(line int) {
 	p.addProblem("attributes_broken", line,
-		"invalid attributes in this comment; the file is private. Write key=value pairs, with %20 for a space in a value")
+		"unclosed comment or invalid attributes; the file is private. Write key=value pairs, with %20 for a space in a value")
 	p.doubtful = true
 }
 
@@ -313,7 +311,7 @@ func (p *docParser) readHeading(t *topBlock) {
 	for _, lf := range p.read(t).leaves {
 		text = lf.heading()
 		for _, c := range lf.comments {
-			if c.state == commentBroken || c.state == commentUnclosed {
+			if c.state == commentBroken {
 				p.reportBroken(t.from)
 			} else if setsPrivate(c.attrs) {
 				p.addProblem("attributes_stray", t.from,

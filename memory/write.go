@@ -161,7 +161,7 @@ func CleanLine(text string) string {
 	}
 	for at := range len(text) {
 		if text[at] == '<' {
-			if n, _ := privateTag([]byte(text[at:] + " >")); n > 0 { // as in CheckText
+			if privateStartRE().MatchString(text[at:] + " >") { // as in CheckText
 				b.WriteString("&lt;")
 				continue
 			}
