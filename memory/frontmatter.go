@@ -474,16 +474,12 @@ func (c fieldChange) yamlLine() string {
 		list, _ := c.value.([]any)
 		texts := make([]string, len(list))
 		for i, v := range list {
-			texts[i] = yamlScalar(fmt.Sprint(v), 0)
+			texts[i] = yamlScalar(fmt.Sprint(v), false)
 		}
 		return c.key + ": [" + strings.Join(texts, ", ") + "]"
 	}
-	quote := byte(0)
-	switch c.key {
-	case "summary", "tasks", "follow_ups":
-		quote = '"'
-	}
-	return c.key + ": " + yamlScalar(text, quote)
+	quoted := slices.Contains([]string{"summary", "tasks", "follow_ups"}, c.key)
+	return c.key + ": " + yamlScalar(text, quoted)
 }
 
 // frontText returns a frontmatter with its fences and line endings.
@@ -498,69 +494,22 @@ func fieldLines(fields []fieldChange, end string) (text string) {
 	return text
 }
 
-// yamlScalar encodes a text as YAML on one line: unquoted if that is safe, else
-// in its previous quotes.
-func yamlScalar(s string, quote byte) string {
-	if quote == 0 && plainScalar(s) {
+// yamlScalar encodes a text as YAML on one line: in double quotes if quoted, or if a
+// parser could read it in another way.
+func yamlScalar(s string, quoted bool) string {
+	if !quoted && plainRE().MatchString(s) && !booleanRE().MatchString(s) {
 		return s
 	}
-	if quote == '\'' && isPrintable(s) {
-		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		char := string(r)
-		if !isPrintable(char) || r == '"' || r == '\\' {
-			quoted := strconv.Quote(char) // YAML has the escapes of Go
-			char = quoted[1 : len(quoted)-1]
-		}
-		b.WriteString(char)
-	}
-	b.WriteByte('"')
-	return b.String()
+	return strconv.QuoteToGraphic(s) // YAML has the escapes of Go
 }
 
-// isPrintable reports whether a text can be written to one line of YAML without
-// escapes.
-func isPrintable(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe ||
-			r == 0xffff || !unicode.IsPrint(r) && r != 0xa0 && !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Zs, r)
-	})
-}
-
-// plainScalar reports whether all YAML parsers read the unquoted text the same
-// way, alone and in a list. Besides plain texts it accepts two values that are usually
-// unquoted: times, and the words true and false.
-func plainScalar(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false":
-		return s == strings.ToLower(s)
-	case "yes", "no", "on", "off", "y", "n": // booleans in older YAML parsers
-		return false
-	}
-	// YAML reads some texts differently in a list: <?php would begin a key.
-	if !isPrintable(s) || strings.TrimSpace(s) != s || strings.ContainsAny(s, ",[]{}?") {
-		return false
-	}
-	return isPlain("k: "+s+"\n", s) && isPlain("k: ["+s+"]\n", s)
-}
-
-// isPlain reports whether a document of one key has the unquoted text as its value, or
-// as the only element of its value.
-func isPlain(document, s string) bool {
-	var doc yaml.Node
-	if yaml.Unmarshal([]byte(document), &doc) != nil || len(doc.Content) != 1 || len(doc.Content[0].Content) != 2 {
-		return false
-	}
-	v := doc.Content[0].Content[1]
-	if v.Kind == yaml.SequenceNode && len(v.Content) == 1 {
-		v = v.Content[0]
-	}
-	return v.Kind == yaml.ScalarNode && v.Style == 0 && v.Value == s && v.Anchor == "" &&
-		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
-}
+// plainRE matches a day, a time, a counter, and words that all YAML parsers read in the same way without
+// quotes, alone and in a list. booleanRE matches words that are booleans or null for some.
+var (
+	plainRE = lazyregexp.New(`^(?:\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?|\d+/\d+|` +
+		`[\pL_](?:[\pL\pM\pN_./@+-]|:[\pL\pN_@])*(?: [\pL\pN_](?:[\pL\pM\pN_./@+-]|:[\pL\pN_@])*)*)$`)
+	booleanRE = lazyregexp.New(`^(?:True|TRUE|False|FALSE|(?i:yes|no|on|off|y|n|null))$`)
+)
 
 // setFields returns the edits that set keys of the frontmatter. It adds a missing
 // frontmatter at the top of the file, with the line endings of the file.
@@ -608,14 +557,10 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	}
 	line := trimEnding(d.Source[field.Span.Start:field.Span.End])
 	edit := Edit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
-	// keep the quotes, and a comment behind the value
+	// keep a value in quotes, and a comment behind it
 	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil {
 		from, to := field.Span.Start+m[2], field.Span.Start+m[3]
-		quote := byte(0)
-		if to > from && (d.Source[from] == '"' || d.Source[from] == '\'') {
-			quote = d.Source[from]
-		}
-		value = yamlScalar(value, quote)
+		value = yamlScalar(value, to > from && strings.IndexByte("\"'", d.Source[from]) >= 0)
 		if d.Source[from-1] == ':' {
 			value = " " + value
 		}

@@ -436,17 +436,15 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	end := string(ln.ending(src, after))
 	at := ln.start(after + 1)
 	unended := at == len(src) && at > 0 && len(trimEnding(src)) == at && !bytes.Equal(src, bom)
-	for _, quote := range []byte{0, '"'} {
-		text := strings.Repeat(" ", indent) + yamlScalar(key, quote) + ": " + yamlScalar(subject, quote) + end
-		if node == nil {
-			text = "links:" + end + text
-		}
-		if unended {
-			text = end + strings.TrimSuffix(text, end)
-		}
-		if next, ok := editLinks(src, Edit{Span{at, at}, []byte(text)}, want); ok {
-			return next, nil
-		}
+	text := strings.Repeat(" ", indent) + yamlScalar(key, false) + ": " + yamlScalar(subject, IsDay(subject)) + end
+	if node == nil {
+		text = "links:" + end + text
+	}
+	if unended {
+		text = end + strings.TrimSuffix(text, end)
+	}
+	if next, ok := editLinks(src, Edit{Span{at, at}, []byte(text)}, want); ok {
+		return next, nil
 	}
 	return nil, fmt.Errorf("%s line %d: write each link on a line of its own below links, or add the new link by hand",
 		IdentitiesPath, after)
