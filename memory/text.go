@@ -247,69 +247,21 @@ func Fold(s string) string {
 	return b.String()
 }
 
-// stripEmphasis removes emphasis and strike-through markers: runs that open before a
-// word and close after one. Unpaired runs and those inside a word (snake_case,
-// 2*3) are text.
+// stripEmphasis removes the markers of emphasis and strike-through: all double ones, and
+// single ones at the ends of words. It is for comparisons only: 2*3 and snake_case stay,
+// and 2**3 becomes 23.
 func stripEmphasis(s string) string {
 	if !strings.ContainsAny(s, "*_~") {
 		return s
 	}
-	type run struct {
-		at, n int
+	for _, marker := range []string{"**", "__", "~~"} {
+		s = strings.ReplaceAll(s, marker, "")
 	}
-	const markers = "*_~"
-	var open [len(markers)][]run
-	var drop []run
-	for i, n := 0, 0; i < len(s); i += n {
-		n = 1
-		if s[i] != '*' && s[i] != '_' && s[i] != '~' {
-			continue
-		}
-		kind := strings.IndexByte(markers, s[i])
-		n = runLen(s[i:], s[i])
-		if s[i] == '~' && n < 2 {
-			continue
-		}
-		opens, closes := emphasisFlanks(s, i, i+n)
-		at := run{i, n}
-		if m := len(open[kind]); closes && m > 0 {
-			drop = append(drop, open[kind][m-1], at)
-			open[kind] = open[kind][:m-1]
-		} else if opens {
-			open[kind] = append(open[kind], at)
-		}
-	}
-	if len(drop) == 0 {
-		return s
-	}
-	slices.SortFunc(drop, func(a, b run) int { return a.at - b.at })
-	var out strings.Builder
-	out.Grow(len(s))
-	from := 0
-	for _, r := range drop {
-		out.WriteString(s[from:r.at])
-		from = r.at + r.n
-	}
-	out.WriteString(s[from:])
-	return out.String()
+	return singleMarkerRE().ReplaceAllString(s, "$1$2")
 }
 
-// emphasisFlanks reports whether a run of markers can open or close emphasis. Inside a
-// word only asterisks can, and only next to letters of scripts without spaces
-// between words.
-func emphasisFlanks(s string, from, to int) (opens, closes bool) {
-	before, _ := utf8.DecodeLastRuneInString(s[:from])
-	after, _ := utf8.DecodeRuneInString(s[to:])
-	spaceBefore := from == 0 || unicode.IsSpace(before)
-	spaceAfter := to == len(s) || unicode.IsSpace(after)
-	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	if !spaceBefore && !spaceAfter && word(before) && word(after) &&
-		(s[from] != '*' || before < utf8.RuneSelf && after < utf8.RuneSelf) {
-		return false, false
-	}
-	return !spaceAfter && (spaceBefore || !word(before) || word(after)),
-		!spaceBefore && (spaceAfter || !word(after) || word(before))
-}
+// singleMarkerRE matches a single marker before or after a word.
+var singleMarkerRE = lazyregexp.New(`(^|\s)[*_]+|[*_]+([.,:;!?)。，：；！？）]*(?:\s|$))`)
 
 // listMarkerLen returns the length of the list marker and following space at
 // the start of a line, or 0.
