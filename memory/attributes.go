@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
@@ -308,19 +306,15 @@ var wordRE = lazyregexp.New(`[^\s\v\x{85}\pZ]+`)
 // encodeValue encodes an attribute's value. It percent-encodes characters that
 // would end the word or the comment. Commas stay, because they separate the
 // parts of a list.
-func encodeValue(s string) string {
+func encodeValue(s string) string { return encodedRE().ReplaceAllStringFunc(s, encodePercent) }
+
+var encodedRE = lazyregexp.New("[\"'`<>%\\x{fffd}]|[^\\pL\\pM\\pN\\pP\\pS]|--+|-$")
+
+// encodePercent percent-encodes all bytes of a text.
+func encodePercent(s string) string {
 	var b strings.Builder
-	for i, r := range s {
-		n := utf8.RuneLen(r)
-		dash := r == '-' && (i+1 == len(s) || s[i+1] == '-')
-		if dash || r <= ' ' || r == 0x7f || strings.ContainsRune("\"'`<>%", r) || unicode.IsSpace(r) ||
-			!unicode.IsPrint(r) || r == utf8.RuneError {
-			for j := range max(n, 1) {
-				fmt.Fprintf(&b, "%%%02X", s[min(i+j, len(s)-1)])
-			}
-			continue
-		}
-		b.WriteRune(r)
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02X", s[i])
 	}
 	return b.String()
 }

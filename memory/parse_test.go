@@ -535,7 +535,7 @@ func TestComment(t *testing.T) {
 			},
 			[]string{"2026-02-04/cli.md#~ab", "https://example.com/?a=1,2&b=%20", "a -- b.md", "dash-", "\u3000全角.md"},
 			"<!-- id=k3 type=fact importance=1 visibility=private_only confidence=0.9 evidence=2026-02-04/cli.md#~ab," +
-				"https://example.com/?a=1%2C2&b=%2520,a%20%2D-%20b.md,dash%2D,%E3%80%80全角.md" +
+				"https://example.com/?a=1%2C2&b=%2520,a%20%2D%2D%20b.md,dash%2D,%E3%80%80全角.md" +
 				" source=msg:42,%20the%20first created=c updated=2026-02-05T12:00:00Z pin=true supersedes=x color=blue zeal=1 -->",
 		},
 	} {

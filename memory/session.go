@@ -192,7 +192,7 @@ var linkText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", 
 
 // linkTarget percent-encodes characters that would end the target of a link.
 func linkTarget(s string) string {
-	return targetEndRE().ReplaceAllStringFunc(s, func(c string) string { return fmt.Sprintf("%%%02X", c) })
+	return targetEndRE().ReplaceAllStringFunc(s, encodePercent)
 }
 
 var targetEndRE = lazyregexp.New("[ \"'`()<>\\[\\]\\\\{}|^]")
