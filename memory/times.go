@@ -57,27 +57,18 @@ func dayBounds(day string, loc *time.Location) (from, to time.Time, ok bool) {
 	return t, t.AddDate(0, 0, 1).Add(-time.Second), true
 }
 
-// dayInName returns the day in the base name of a file, or an empty string: a date
-// with separators anywhere, such as 2026-02-04, or digits at the start, such as
-// 20260204 or 202602041230.
+// dayInName returns the first day in the base name of a file, such as 2026-02-04 or
+// 2026_02_04, or an empty string.
 func dayInName(base string) string {
-	const n = len(time.DateOnly)
-	digitAt := func(i int) bool { return i >= 0 && i < len(base) && isDigit(base[i]) }
-	base = strings.NewReplacer("_", "-", ".", "-").Replace(base)
-	for i := 0; i+n <= len(base); i++ {
-		if !digitAt(i-1) && !digitAt(i+n) && IsDay(base[i:i+n]) {
-			return base[i : i+n]
-		}
-	}
-	digits := len(base) - len(strings.TrimLeft(base, "0123456789"))
-	if digits == 8 || digits == 12 || digits == 14 {
-		day := base[:4] + "-" + base[4:6] + "-" + base[6:8]
-		if century := base[:2]; (century == "19" || century == "20") && IsDay(day) {
+	for _, day := range nameDayRE().FindAllString(strings.NewReplacer("_", "-", ".", "-").Replace(base), -1) {
+		if IsDay(day) {
 			return day
 		}
 	}
 	return ""
 }
+
+var nameDayRE = lazyregexp.New(`\b\d{4}-\d{2}-\d{2}\b`)
 
 // clockRE matches the time at the start of a heading in a daily note.
 var clockRE = lazyregexp.New(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
