@@ -389,14 +389,12 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 	if !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
 		return nil
 	}
-	tops, _ := p.parseStructure()
-	code := codeLines(tops, p.body, p.ln)
 	var open []lineRange // markers of the current conflict
 	for i := 1; i <= p.ln.count(); i++ {
 		s := p.ln.span(i, i)
 		line := bytes.TrimRight(p.text[s.Start:s.End], " \t\n")
 		switch {
-		case !markerRE().Match(line), open == nil && s.Start >= p.body && code[i]: // a version may have an open fence
+		case !markerRE().Match(line):
 		case line[0] == '<':
 			open = []lineRange{{i, i}}
 		case open != nil && line[0] != '>':
