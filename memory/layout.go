@@ -365,27 +365,17 @@ func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Documen
 		copied.Partition, copied.Entries = Partition{Owner: longtermKey("")}, nil
 		return &copied
 	}
-	there := map[string]int{} // number of entries in the file that has the most
-	add := func(d *Document) {
-		count := map[string]int{}
-		for i := range d.Entries {
-			norm := d.Entries[i].Norm
-			count[norm]++
-			there[norm] = max(there[norm], count[norm])
-		}
-	}
-	if original != nil {
-		add(original)
-	}
-	for _, other := range others {
-		if other.Partition == copied.Partition {
-			add(other)
+	there := map[string]bool{}
+	for _, of := range slices.Concat(others, []*Document{original}) {
+		if of != nil && (of == original || of.Partition == copied.Partition) {
+			for i := range of.Entries {
+				there[of.Entries[i].Norm] = true
+			}
 		}
 	}
 	copied.Entries = make([]Entry, 0, len(d.Entries))
 	for _, e := range d.Entries {
-		if there[e.Norm] > 0 {
-			there[e.Norm]--
+		if there[e.Norm] {
 			continue
 		}
 		e.Tasks, e.Partition = nil, copied.Partition
