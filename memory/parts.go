@@ -8,26 +8,11 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-var (
-	quoteRE   = lazyregexp.New(`^ {0,3}(?:> ?)+`)
-	fieldRE   = lazyregexp.New(`^([^:：=.,;!?<>|]{1,40})(?:[:：]|=)(.*)$`)
-	remarksRE = lazyregexp.New(`^(?:<!--.*?-->\s*)*$`)
-)
-
-// maxFieldWords bounds the name in a line of the form "Name: value". More words are prose.
-const maxFieldWords = 5
-
-// isField reports whether a line has the form "Name: value".
-func isField(line string) bool {
-	m := fieldRE().FindStringSubmatch(line)
-	return m != nil && len(strings.Fields(m[1])) <= maxFieldWords && strings.TrimSpace(m[1]) != "" &&
-		!strings.HasPrefix(m[2], "//")
-}
+var remarksRE = lazyregexp.New(`^(?:<!--.*?-->\s*)*$`)
 
 // MatchingParts returns the ranges of lines, from 1 to the last line inclusive, to which the
-// matches in an entry can be limited, because these lines do not depend on the others: lines
-// of the form "Name: value" and lines with a hard break, if a paragraph or quote consists of
-// them, rows of a table, and nested items. It returns none if only the whole entry will do.
+// matches in an entry can be limited, because these lines do not depend on the others: rows
+// of a table, and nested items. It returns none if only the whole entry will do.
 func (d *Document) MatchingParts(e *Entry, match func(text string) bool) (list [][2]int) {
 	parts := d.parts(e)
 	texts := make([]strings.Builder, 1+len(parts.list)) // the first is that of the entry itself
@@ -52,60 +37,31 @@ type entryParts struct {
 	at   []int       // by line of the entry: the innermost part, or -1
 }
 
-// parts returns the parts of an entry. A paragraph or a quote has none if a line of it
-// continues another one.
+// parts returns the parts of an entry.
 func (d *Document) parts(e *Entry) entryParts {
-	none := entryParts{at: make([]int, e.EndLine-e.Line+1)}
-	for i := range none.at {
-		none.at[i] = -1
-	}
-	p := entryParts{at: slices.Clone(none.at)}
+	p := entryParts{at: slices.Repeat([]int{-1}, e.EndLine-e.Line+1)}
 	var open, indents []int // the parts around the line, and their indents
-	first, broken := true, false
 	for line := e.Line; line <= e.EndLine; line++ {
 		text := d.line(line)
-		if e.Block == Quote {
-			text = text[len(quoteRE().FindString(text)):]
-		}
 		bare := strings.TrimLeft(text, " \t")
 		indent := len(text) - len(bare)
-		hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
-		starts := false
-		bare = strings.TrimRight(bare, " \t")
-		switch {
-		case remarksRE().MatchString(bare):
+		if remarksRE().MatchString(strings.TrimRight(bare, " \t")) {
 			continue
-		case strings.HasPrefix(bare, "```"), strings.HasPrefix(bare, "~~~"):
-			return none
-		case e.Block == Table:
-			starts = line > e.Line+1
-		case e.Block == Item:
-			starts = !first && listMarkerLen(bare) > 0
-		case e.Block == Quote && listMarkerLen(bare) > 0:
-			starts = true
-		case e.Block == Quote, e.Block == Paragraph:
-			starts = broken || first && hard || isField(bare)
-		default:
-			return none
+		}
+		if strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~") {
+			return entryParts{at: slices.Repeat([]int{-1}, len(p.at))}
 		}
 		for n := len(open); n > 0 && indents[n-1] >= indent; n-- {
 			open, indents = open[:n-1], indents[:n-1]
 		}
-		switch {
-		case starts:
+		if e.Block == Table && line > e.Line+1 || e.Block == Item && line > e.Line && listMarkerLen(bare) > 0 {
 			open, indents = append(open, len(p.list)), append(indents, indent)
 			p.list = append(p.list, lineRange{line, line})
-		case len(open) == 0 && (e.Block == Quote || e.Block == Paragraph):
-			return none
 		}
 		for i, part := range open {
 			p.list[part].to = line
 			p.at[line-e.Line] = open[i]
 		}
-		first, broken = false, hard
-	}
-	if len(p.list) < 2 && (e.Block == Quote || e.Block == Paragraph) {
-		return none
 	}
 	return p
 }
@@ -132,8 +88,7 @@ func (r *Revision) RemoveLines(entry int, ranges [][2]int) {
 		gone[i] = true
 	}
 	for i := range gone {
-		text := d.line(e.Line + i)
-		text = strings.TrimSpace(text[len(quoteRE().FindString(text)):])
+		text := strings.TrimSpace(d.line(e.Line + i))
 		if !gone[i] && !remarksRE().MatchString(text) {
 			c.lastLine = e.Line + i
 		}
@@ -153,12 +108,6 @@ func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
 			s := d.lines.span(e.Line+k, e.Line+k)
 			edits = append(edits, Edit{Span{max(s.Start, bomLen(d.Source)), s.End}, nil})
 		}
-	}
-	commented := e.Comment.End > 0 && c.cut[d.lines.at(e.Comment.Start)-e.Line]
-	if commented && (e.Block == Paragraph || e.Block == Quote) { // elsewhere it belongs to the removed part
-		s := d.lines.span(c.lastLine, c.lastLine)
-		at := s.Start + len(trimEnding(d.Source[s.Start:s.End]))
-		edits = append(edits, Edit{Span{at, at}, []byte(" " + string(d.comment(e)))})
 	}
 	left, err := splice(d.Source[:e.Span.End], edits)
 	if err == nil {
