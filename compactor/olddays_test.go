@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -57,13 +58,13 @@ func TestOldDaysMove(t *testing.T) {
 // TestDaysByFormatStay checks that daily notes in the format of an Obsidian vault are
 // neither archived nor summarized.
 func TestDaysByFormatStay(t *testing.T) {
-	format, err := memory.ParseDayFormat("Journal", "")
+	format, err := dates.ParseFormat("Journal", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := newTree([]txtar.File{{Name: "Journal/2026-01-01.md", Data: []byte("- decided\n- [ ] open\n")},
 		{Name: "memory/2026-01-01.md", Data: []byte("- decided\n")}})
-	tr.layout = &memory.Layout{Days: format}
+	tr.layout = &memory.Layout{Days: format.Day}
 	plan, err := newCompress(tr).Plan(t.Context(), 0)
 	if err != nil || len(plan.Stay) > 0 || len(plan.Files) != 1 || plan.Files[0].From != "memory/2026-01-01.md" {
 		t.Errorf("%+v, %v", plan, err)

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A namedPeriod is a day or month that a query names, in nanoseconds since 1970.
@@ -44,17 +44,17 @@ func (s *search) readDates() {
 	}
 	text := quotes.Replace(q.Text)
 	inName := make(map[string]bool)
-	for _, n := range memory.NamedPeriods(text, q.AsOf) {
+	for _, n := range dates.Find(text, q.AsOf) {
 		if n.First.Year() < minYear || n.Last.Year() > maxYear {
 			continue
 		}
 		isDay := n.Last.Sub(n.First) < 48*time.Hour
 		s.dates.periods = append(s.dates.periods,
 			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly),
-				text[n.Name.Start:n.Name.End]})
-		s.analyzer.eachToken(text[n.Name.Start:n.Name.End], func(t token) { inName[t.term] = true })
+				text[n.From:n.To]})
+		s.analyzer.eachToken(text[n.From:n.To], func(t token) { inName[t.term] = true })
 		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool {
-			return w.start < n.Name.End && n.Name.Start < w.start+len(w.text)
+			return w.start < n.To && n.From < w.start+len(w.text)
 		})
 	}
 	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(text))

@@ -395,9 +395,10 @@ type Layout struct {
 	// DailyDir is the directory of the owner's daily notes besides memory, "." for
 	// the root; empty for none.
 	DailyDir string
-	// Days recognizes the owner's daily notes elsewhere, such as those of
-	// Obsidian; nil recognizes none. They are private, and stay where they are.
-	Days *DayFormat
+	// Days returns the day of a daily note of the owner elsewhere, such as those of
+	// Obsidian, by its path without extension; nil recognizes none. They are private,
+	// and stay where they are.
+	Days func(name string) (day string, ok bool)
 	// Host is part of the names of the daily notes that this machine writes, see
 	// [DailyName]; empty for none.
 	Host string
@@ -514,8 +515,11 @@ func (l *Layout) place(path string) Place {
 			return Place{Path: path, Kind: Note, Owner: userKey(part[0]), Dir: part[0]}
 		}
 	}
-	if day, ok := l.Days.Day(path); ok {
-		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: day, ByFormat: true}
+	if l.Days != nil {
+		below, _ := CutMarkdown(path)
+		if day, ok := l.Days(below); ok {
+			return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: day, ByFormat: true}
+		}
 	}
 	if len(dirs) == 1 && IsDay(dirs[0]) {
 		return Place{Path: path, Kind: Session, Day: dirs[0], Session: CutEnding(base), Visibility: l.Sessions}

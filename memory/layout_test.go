@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
 
@@ -68,12 +69,13 @@ func TestDailyDir(t *testing.T) {
 
 func TestDayFormat(t *testing.T) {
 	golden.Table(t, "dayformats", func(t *testing.T, in []string) string {
-		f, err := ParseDayFormat(in[0], in[1])
+		f, err := dates.ParseFormat(in[0], in[1])
 		if err != nil {
 			return "error: " + err.Error()
 		}
-		l := &Layout{Days: f, Daily: PublicOK, Sessions: PublicOK}
-		day, ok := f.Day(in[2])
+		l := &Layout{Days: f.Day, Daily: PublicOK, Sessions: PublicOK}
+		name, _ := CutMarkdown(in[2])
+		day, ok := f.Day(name)
 		if p := l.Place(in[2]); p.ByFormat && (p.Kind != Daily || p.Day != day || p.Visibility != PrivateOnly || l.Archived(p, "") != "") {
 			t.Errorf("%s: %+v", in[2], p)
 		} else if ok && !p.ByFormat {

@@ -28,14 +28,6 @@ func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestDateBound(t *testing.T) {
-	golden.Table(t, "datebound", func(_ *testing.T, in []string) string { return DateBound(in[0], "2026-02-05", "9999-12-31") })
-	const text = "The lease ends 2026-02-13, 2026年3月8日考试, the trial 2026-02-12"
-	if got := DateBound(text, "2026-02-05", "2026-02-12"); got != "2026-02-12" {
-		t.Errorf("within a week: %q", got)
-	}
-}
-
 func TestSectionFor(t *testing.T) {
 	golden.Table(t, "sectionfor", func(_ *testing.T, in []string) string {
 		return new(Layout).Parse(in[0], []byte(in[1]), Meta{}).SectionFor("", in[2])

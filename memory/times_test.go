@@ -4,39 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 )
-
-// TestParsePeriod checks periods on a Sunday of 23 hours, on which the clocks change.
-func TestParsePeriod(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 3, 29, 12, 30, 0, 0, berlin)
-	golden.Table(t, "periods", func(_ *testing.T, in []string) string {
-		first, last, ok := ParsePeriod(in[0], now)
-		if !ok {
-			return "none"
-		}
-		return first.In(berlin).Format(time.RFC3339) + " " + last.In(berlin).Format(time.RFC3339)
-	})
-}
-
-func TestNamedPeriods(t *testing.T) {
-	now := time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC) // a Friday
-	golden.Table(t, "namedperiods", func(_ *testing.T, in []string) string {
-		var got []string
-		for _, p := range NamedPeriods(in[0], now) {
-			got = append(got, p.First.Format(time.DateOnly)+"/"+p.Last.Format(time.DateOnly))
-		}
-		return strings.Join(got, " ")
-	})
-}
 
 func TestClockHeading(t *testing.T) {
 	golden.Table(t, "clockheadings", func(t *testing.T, in []string) string {

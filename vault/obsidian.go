@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // Obsidian holds the settings of an Obsidian vault that concern its files. They come
 // from the vault and not from the owner, so they give nobody more rights to read.
 type Obsidian struct {
-	Days *memory.DayFormat // of its daily notes; nil if it has none
+	Days *dates.Format // of its daily notes; nil if it has none
 	// Ignore lists patterns for its templates, in the syntax of .gitignore.
 	Ignore []string
 	// Templates lists the directories of its templates, also those that contain memory
@@ -39,7 +40,7 @@ func (v *Vault) ReadObsidian() (o Obsidian) {
 	var days struct{ Folder, Format string }
 	if v.readSettings(dailyNotesFile, &days, &o) {
 		var err error
-		o.Days, err = memory.ParseDayFormat(days.Folder, days.Format)
+		o.Days, err = dates.ParseFormat(days.Folder, days.Format)
 		if err != nil {
 			o.addProblem(dailyNotesFile, err)
 		}

@@ -14,7 +14,7 @@ func TestReadObsidian(t *testing.T) {
 		templatesFile:  `{"folder": "Te[m]plates #1/"}`, templaterFile: `{"templates_folder": "more/T", "x": [1]}`,
 	})
 	o := v.ReadObsidian()
-	if day, ok := o.Days.Day("Journal/2026/05-02-2026.md"); !ok || day != "2026-02-05" || len(o.Problems) > 0 {
+	if day, ok := o.Days.Day("Journal/2026/05-02-2026"); !ok || day != "2026-02-05" || len(o.Problems) > 0 {
 		t.Errorf("day %q; %+v", day, o)
 	}
 	if want := []string{"Te[m]plates #1", "more/T"}; !slices.Equal(o.Templates, want) {

@@ -22,6 +22,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/share"
 	"github.com/memwatchd/memwatchd/memory"
@@ -313,7 +314,7 @@ func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) 
 	if s == "" {
 		return time.Time{}, time.Time{}, nil
 	}
-	first, last, ok := memory.ParsePeriod(s, m.Now().In(m.Location))
+	first, last, ok := dates.Parse(s, m.Now().In(m.Location))
 	if year := first.UTC().Year(); !ok || year < 1 || year > maxYear { // answers contain the first moment
 		return first, last, api.Errorf(api.Invalid, "%s: %q is not a time", name, s).WithHint(
 			"use a day, month, year or time such as 2026-02-04, 2026-02, 2026 or 2026-02-04T12:30:00Z, " +
@@ -324,7 +325,7 @@ func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) 
 
 // parseDay returns the day that a caller names, in the form 2026-02-04.
 func (m readOps) parseDay(name, s string) (string, error) {
-	first, last, ok := memory.ParsePeriod(s, m.Now().In(m.Location))
+	first, last, ok := dates.Parse(s, m.Now().In(m.Location))
 	if day := first.Format(time.DateOnly); ok && first != last && day == last.Format(time.DateOnly) {
 		return day, nil
 	}

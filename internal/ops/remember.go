@@ -10,6 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
@@ -252,7 +253,7 @@ func (r *longTermEdit) isSame(e *memory.Entry, _ *addition) bool {
 
 // hints returns advice on an item that may need a revision.
 func (r *longTermEdit) hints() (hints []string) {
-	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today, "9999-12-31"); words != "" && !r.commitment {
+	if words := dates.Bound(r.Title+"\n"+r.Text, r.today, "9999-12-31"); words != "" && !r.commitment {
 		hints = append(hints,
 			fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest", words))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -494,7 +495,7 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 		answer.Hints = append(answer.Hints, "promote: skipped by a dry run")
 		return
 	}
-	if words := memory.DateBound(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
+	if words := dates.Bound(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
 		answer.Hints = append(answer.Hints,
 			fmt.Sprintf("promote: skipped, because %q passes soon: put it into the tasks or facts of the session", words))
 		return

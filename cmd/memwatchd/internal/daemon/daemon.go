@@ -131,7 +131,7 @@ func (d *daemon) openComponents() error {
 	}}
 	d.obsidian = d.memory.ReadObsidian()
 	d.memory.Ignore = d.obsidian.Ignore
-	layout.Days = d.obsidian.Days
+	layout.Days = d.obsidian.Days.Day
 	d.subjects = &subjectMap{vault: d.memory.Vault, configured: c.Memory.Users, every: c.Memory.Layout == "users"}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
 	d.subjects.directories.Roots = layout.Roots
