@@ -26,14 +26,15 @@ import (
 
 // Each archive below testdata/ops contains a memory, requests and expected
 // answers. Its comment may set now, timezone, enabled, injection, max_items,
-// max_chars, full_max_chars and untrusted. Its files are those of the memory,
-// until the first section named after an operation. Such a section,
+// max_chars, full_max_chars and untrusted. Its files are those of the memory, and
+// the section "requests". A line of requests,
 //
-//	-- search: what it shows --
+//	search: what it shows {"query": "a word"}
 //
-// contains a request in one line, sent by the owner in private unless it sets
-// another scope, and then the answer, as renderAnswer prints it. Hits are rendered
-// one a line; with "in full" at the end of the name, like other answers.
+// names an operation and contains a request, sent by the owner in private unless it
+// sets another scope. The indented lines below it contain the answer, as renderAnswer
+// prints it. Hits are rendered one a line; with "in full" at the end of the name, like
+// other answers.
 //
 // A section "written: PATH" contains text that is then written to a file, one a second, for
 // operations on the journal.
@@ -74,9 +75,9 @@ func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func
 			text := txtar.Format(archive)
 			c := readOpsCase(t, archive)
 			ask, hash, token := start(t, c), "", ""
+			var out []byte
 			for _, a := range c.requests {
-				request := a.request
-				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(request)))
+				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				answer, sent := ask(&a)
 				if m := opsHash.FindStringSubmatch(sent); m != nil {
 					hash = m[1]
@@ -84,16 +85,21 @@ func runArchives(t *testing.T, dir string, start func(*testing.T, *opsCase) func
 				if m := opsToken.FindStringSubmatch(sent); m != nil {
 					token = m[1]
 				}
-				a.section.Data = append(slices.Clip(request), answer...)
+				out = append(append(out, a.line+"\n"...), indentAnswer(answer)...)
 			}
-			archive.Files = slices.DeleteFunc(archive.Files, isAnswer)
+			for i, f := range archive.Files {
+				if f.Name == "requests" {
+					archive.Files[i].Data = out
+				}
+			}
 			golden.File(t, name, text, txtar.Format(archive))
 		})
 	}
 }
 
-// isAnswer reports whether a section contains only an answer, as archives did before.
-func isAnswer(f txtar.File) bool { return f.Name == "answer" || f.Name == "text" }
+func indentAnswer(answer string) string {
+	return regexp.MustCompile(`(?m)^.`).ReplaceAllString(answer, "  $0")
+}
 
 // askBoth answers requests by a function call and over HTTP.
 func askBoth(t *testing.T, c *opsCase) func(*opsRequest) (text, sent string) {
@@ -130,7 +136,7 @@ type opsCase struct {
 }
 
 type opsRequest struct {
-	section *txtar.File
+	line    string // of the archive
 	name    string
 	op      *api.Operation // nil for a request over HTTP
 	method  string
@@ -145,8 +151,9 @@ var (
 	opsHash     = regexp.MustCompile(`"hash":"(.{64})"`)
 	opsToken    = regexp.MustCompile(`"token":"(.{20})"`)
 	opsUsual    = regexp.MustCompile(`,"index":\{("revision":1,"pending":0,)?"synced":true,"degraded":false\}|,"took_ms":0`)
+	opsDigits   = regexp.MustCompile(`(:\d+\.\d{3})\d+`)
 	opsWord     = regexp.MustCompile(`^"[\pL\pN_.,:;#~^/@+-]+"$`)
-	requestText = regexp.MustCompile(`^(> .*\n)*.*\n`)
+	requestBody = regexp.MustCompile(` [\[{].*`)
 	opsTook     = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
@@ -157,33 +164,50 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
 		c.settings[string(m[1])] = string(m[2])
 	}
-	for i := 0; i < len(archive.Files); i++ {
-		f := &archive.Files[i]
-		word, path, _ := strings.Cut(f.Name, ": ")
-		if word == "written" {
+	for _, f := range archive.Files {
+		if word, path, _ := strings.Cut(f.Name, ": "); word == "written" {
 			c.writes = append(c.writes, txtar.File{Name: path, Data: f.Data})
-			continue
-		}
-		word, by, _ := strings.Cut(word, " by ")
-		op, err := api.LookUp(word)
-		method, target, _ := strings.Cut(word, " ")
-		if err != nil && !slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, method) {
-			if !isAnswer(*f) {
-				c.files = append(c.files, *f)
-			}
-			continue
-		}
-		if scope := strings.Split(by, " "); len(scope) > 2 && guests[by] == nil {
-			guests[by] = guest(strings.Trim(scope[0], "-"), scope[1], strings.Trim(scope[2], "-")).Fixed
-			guests[by].Operations = strings.Split(strings.Join(scope[3:], ""), ",")
-			if len(scope) == 3 {
-				guests[by].Operations = nil
+		} else if _, err := api.LookUp(word); err == nil {
+			t.Fatalf("%s: write this request and its answer as lines of the section requests", f.Name)
+		} else if f.Name != "requests" {
+			c.files = append(c.files, f)
+		} else {
+			for line := range strings.Lines(string(f.Data)) {
+				if line[0] != ' ' && line != "\n" {
+					c.requests = append(c.requests, readRequest(t, strings.TrimSuffix(line, "\n"), guests))
+				}
 			}
 		}
-		c.requests = append(c.requests, opsRequest{f, f.Name, op, method, target, guests[by], strings.HasSuffix(f.Name, "in full"),
-			requestText.Find(f.Data)})
 	}
 	return c
+}
+
+// readRequest parses a line of requests. A request over HTTP has headers behind >.
+func readRequest(t testing.TB, line string, guests map[string]*api.Fixed) opsRequest {
+	t.Helper()
+	body := requestBody.FindString(line)
+	headers := strings.Split(strings.TrimSuffix(line, body), " > ")
+	a := opsRequest{line: line, name: headers[0], full: strings.HasSuffix(headers[0], "in full")}
+	for _, h := range headers[1:] {
+		a.request = append(a.request, "> "+h+"\n"...)
+	}
+	a.request = append(a.request, strings.TrimPrefix(body, " ")+"\n"...)
+	word, _, _ := strings.Cut(a.name, ": ")
+	word, by, _ := strings.Cut(word, " by ")
+	op, err := api.LookUp(word)
+	a.method, a.target, _ = strings.Cut(word, " ")
+	if a.op = op; err != nil && a.target == "" {
+		t.Fatal(err)
+	}
+	if scope := strings.Split(by, " "); len(scope) > 2 && guests[by] == nil {
+		guests[by] = guest(strings.Trim(scope[0], "-"), scope[1], strings.Trim(scope[2], "-")).Fixed
+		guests[by].Operations = strings.Split(strings.Join(scope[3:], ""), ",")
+		if len(scope) == 3 {
+			guests[by].Operations = nil
+		}
+	}
+	a.fixed = guests[by]
+	return a
 }
 
 // render formats an answer or an error as the archives contain it.
@@ -253,10 +277,11 @@ func (c *opsCase) renderContext(t *testing.T, raw []byte) string {
 
 // renderAnswer prints the members of an answer that are not zero, all or those with the
 // given names, in one line, and below them each element of a list of objects in a line of its
-// own. A place is PATH:LINE or PATH:LINE-LINE. It omits hashes and a normal state of the index.
+// own. A place is PATH:LINE or PATH:LINE-LINE. It omits hashes, a normal state of the index and
+// further digits of fractions.
 func renderAnswer(t *testing.T, raw []byte, names []string) string {
 	t.Helper()
-	raw = opsUsual.ReplaceAll(raw, nil)
+	raw = opsDigits.ReplaceAll(opsUsual.ReplaceAll(raw, nil), []byte("$1"))
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	_, err := d.Token()
@@ -290,7 +315,7 @@ func renderObject(t *testing.T, b *strings.Builder, d *json.Decoder, indent stri
 		case name == "line" && strings.HasPrefix(last(line), "path="):
 			line[len(line)-1] = strings.TrimPrefix(last(line), "path=") + ":" + text
 		case name == "end_line":
-			if !strings.HasSuffix(last(line), ":"+text) {
+			if at := last(line); !strings.HasSuffix(at, ":"+text) && at != "line="+text {
 				line[len(line)-1] += "-" + text
 			}
 		case opsWord.MatchString(text):
