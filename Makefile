@@ -70,7 +70,7 @@ RUN = $(TEST) -p 4 -parallel 8 -timeout 40m
 
 # Packages with tests. RACY start goroutines, in the program or in tests.
 TESTED = $(shell find . -name '*_test.go' ! -path './tools/*' | xargs -n 1 dirname | sort -u)
-RACY   = $(shell grep -rlE '^\s+go |[.]Go\b' --include='*.go' . | grep -v /tools/ | xargs -n 1 dirname | sort -u)
+RACY   = $(shell grep -rlE '^\s+go |[.]Go[(]' --include='*.go' . | grep -v /tools/ | xargs -n 1 dirname | sort -u)
 
 # Files with tests that do less with -short, and these tests.
 SHORT = $(shell grep -rl 'testing[.]Short' --include='*_test.go' . | grep -v /e2e/)
@@ -81,8 +81,12 @@ LONG  = $(shell awk '/^func Test/ { split($$2, n, /[^[:alnum:]]/); test = n[1] }
 # TestRace…. Then the others: LONG in full, which compute, beside the other tests of
 # the whole program, which wait: more of them run at a time than there may be processors.
 test: ## run all tests that need no special machine
+	@echo 'make test: about 7 minutes on two idle processors, more the first time, to compile'
+	@echo '1 of 3: with the race detector: $(words $(filter-out $(E2E),$(RACY))) packages that start goroutines'
 	$(RUN) -race -short $(filter-out $(E2E),$(RACY))
+	@echo '2 of 3: with the race detector: many requests and changes to a daemon at once'
 	$(RUN) -race -short -run '^TestRace' $(E2E)
+	@echo '3 of 3: long computations, the other $(words $(filter-out $(E2E) $(RACY),$(TESTED))) packages, and the scripts of the whole program'
 	$(MAKE) -j 2 test-long test-e2e
 
 test-long:
