@@ -2,8 +2,11 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +18,8 @@ import (
 )
 
 // TestRevisionGolden compares results with the archives in testdata/revise.
-// Each contains files, each followed by revisions and the lines that they change.
-// A revision consists of lines like
+// Each contains files, each followed by revisions of it, with the lines that they
+// change below them, indented. A revision consists of lines like
 //
 //	task "buy milk" done          the task whose text contains this
 //	field summary "new"           a key of the frontmatter
@@ -31,21 +34,26 @@ import (
 //	titles
 func TestRevisionGolden(t *testing.T) {
 	golden.Run(t, "revise", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
-		out := &txtar.Archive{Comment: a.Comment}
 		var d *Document
 		var parse func([]byte) *Document
-		for _, f := range a.Files {
-			out.Files = append(out.Files, f)
-			if f.Name != "edit" {
+		for i, f := range a.Files {
+			if f.Name != "edits" {
 				parse = func(b []byte) *Document { return testLayout().Parse(f.Name, b, testMeta) }
 				d = parse(golden.Decode(f.Data))
 				continue
 			}
-			out.Files = append(out.Files, txtar.File{Name: "→", Data: []byte(applyScript(t, d, string(f.Data), parse))})
+			a.Files[i].Data = nil
+			for _, script := range revisions.FindAllString(string(f.Data), -1) {
+				result := cmp.Or(applyScript(t, d, script, parse), "unchanged\n")
+				a.Files[i].Data = fmt.Appendf(a.Files[i].Data, "%s  %s\n", script, strings.ReplaceAll(strings.TrimSuffix(result, "\n"), "\n", "\n  "))
+			}
 		}
-		return out
+		return a
 	})
 }
+
+// revisions matches the lines of a revision, which are not indented.
+var revisions = regexp.MustCompile(`(?m)(^\S.*\n)+`)
 
 // applyScript returns the lines that a revision of a document changes, with pictures.
 func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *Document) string {
