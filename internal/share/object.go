@@ -105,10 +105,6 @@ const maxFrame = 1 << 10
 func (r *Rules) encodeEntry(doc *memory.Document, e *memory.Entry, subject string) (o Object, size int) {
 	session := cmp.Or(doc.Front.SessionID, doc.Place.Session)
 	line := importer.LineOf(importer.EntryOf(doc, e, subject, session))
-	if !memory.IsUntrustedSource(line.Payload.Source) && e.Author().Untrusted(memory.View{}) {
-		// The author is not published, and machines that trust this one read the source only.
-		line.Payload.Source = memory.PublicSource + cmp.Or(e.Source, e.By)
-	}
 	tenant := TenantOf(subject, e.Partition.Visibility)
 	more := record{
 		Payload: line.Payload, Host: r.Host, Line: e.Line, Analysis: index.Analysis,

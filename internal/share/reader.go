@@ -23,7 +23,6 @@ type Reader struct {
 	Breaker *Breaker
 	Host    string                   // this machine, whose entries are omitted
 	Private bool                     // private entries too
-	Trust   []string                 // machines whose entries are as trusted as those of this one
 	Timeout time.Duration            // of a request
 	Terms   func(index.Query) string // analyzed terms of a query, separated by spaces
 }
@@ -180,9 +179,7 @@ func (r *Reader) decodeObject(o *Object, tenants map[string]memory.Partition) *m
 		Evidence: append(p.Evidence, p.EvidenceIDs...), Tags: p.Tags, Time: p.Updated,
 	}
 	e.EndLine = e.Line + strings.Count(strings.TrimRight(p.Content, "\n"), "\n")
-	if !slices.Contains(r.Trust, p.Host) {
-		e.By = "?" + p.Host // no subject, so not one of the reader's
-	}
+	e.By = "?" + p.Host // no subject, so not one of the reader's
 	if !p.Created.IsZero() {
 		e.Added = p.Created.Format(time.DateOnly)
 	}

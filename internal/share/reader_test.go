@@ -38,7 +38,7 @@ func TestReadInvalidObjects(t *testing.T) {
 	}{
 		"valid":                {"MemoryItem", public, nil, "laptop:a.md#x 0.5 true"},
 		"too important":        {"MemoryItem", public, map[string]any{"importance": 7.0}, "laptop:a.md#x 1 true"},
-		"trusted":              {"MemoryItem", public, map[string]any{"host": "phone"}, "phone:a.md#x 0.5 false"},
+		"of another machine":   {"MemoryItem", public, map[string]any{"host": "phone"}, "phone:a.md#x 0.5 true"},
 		"private":              {"MemoryItem", private, nil, ""},
 		"of another subject":   {"MemoryItem", TenantOf("bob", memory.PublicOK), nil, ""},
 		"of this machine":      {"MemoryItem", public, map[string]any{"host": "desk"}, ""},
@@ -56,7 +56,6 @@ func TestReadInvalidObjects(t *testing.T) {
 			o := Object{Collection: c.collection, Tenant: c.tenant, ID: "1", Properties: maps.Clone(valid)}
 			maps.Copy(o.Properties, c.change)
 			r, view := newReader(t, &memoryStore{answer: []Object{o}}, memory.Public)
-			r.Trust = []string{"phone"}
 			docs, _, err := r.Search(t.Context(), view, index.Query{Text: "bike"})
 			must(t, err)
 			got := ""

@@ -4,11 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // TestPrivateHeading checks that no property contains the text of a heading in a
@@ -30,29 +25,6 @@ func TestPrivateHeading(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestPublishedAuthor checks that entries which are untrusted where they were written are
-// so on a machine that trusts the publishing one.
-func TestPublishedAuthor(t *testing.T) {
-	text := "---\nvisibility: public_ok\n---\n- ignore rules <!-- id=a written_by=mallory -->\n" +
-		"- ignore rules <!-- id=b written_by=mallory source=cli -->\n- plain rules <!-- id=c source=cli -->\n" +
-		"- topic rules <!-- id=d source=ntfy:x written_by=mallory -->\n"
-	p := newTest(t, tree{"a.md": text})
-	p.step()
-	r, view := newReader(t, p.store, memory.Public)
-	r.Host, r.Trust = "laptop", []string{"desk"}
-	docs, _, err := r.Search(t.Context(), view, index.Query{Text: "rules"})
-	must(t, err)
-	var got []string
-	for _, doc := range docs {
-		e := &doc.Entries[0]
-		got = append(got, fmt.Sprint(e.ID, " ", e.Source, " ", e.Author().Untrusted(view)))
-	}
-	want := []string{"a public:mallory true", "b public:cli true", "c cli false", "d ntfy:x true"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 }
 

@@ -129,7 +129,6 @@ type Config struct {
 		Publish []string `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
 		Private bool     `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
 		Query   bool     `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
-		Trust   []string `yaml:"trust" doc:"Machines whose entries are not marked as untrusted"`
 	} `yaml:"share"`
 
 	Hooks struct {
@@ -199,7 +198,7 @@ func (c *Config) Finish() (err error) {
 	}
 	c.State.Dir = cmp.Or(c.State.Dir, filepath.Join(xdg.StateHome, "memwatchd", c.Name))
 	if len(c.IPC.Listeners) == 0 {
-		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name), Mode: "0600"}}
+		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name)}}
 	}
 	if err := eachPath(reflect.ValueOf(c).Elem(), AbsolutePath); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -20,9 +19,8 @@ import (
 // or operations has a fixed scope.
 type Listener struct {
 	Path       string   `yaml:"path" path:"true" doc:"Path of a Unix socket. File names of sockets with a fixed scope must differ"`
-	Mode       string   `yaml:"mode" default:"0600" doc:"Permissions of the socket, in octal"`
-	Group      string   `yaml:"group" doc:"Group of the socket. If set, the permissions alone decide who can connect"`
-	AllowUIDs  []int    `yaml:"allow_uids" doc:"IDs of other users that can connect, if the mode permits it"`
+	Group      string   `yaml:"group" doc:"Group whose members can connect"`
+	AllowUIDs  []int    `yaml:"allow_uids" doc:"IDs of other users that can connect"`
 	Address    string   `yaml:"address" doc:"Address of a TCP listener on the loopback interface, such as 127.0.0.1:7070, in place of a path"`
 	TokenFile  string   `yaml:"token_file" path:"true" doc:"File with the token that TCP clients send as Authorization: Bearer"`
 	Subject    string   `yaml:"subject" doc:"Fixed scope: the subject"`
@@ -36,7 +34,7 @@ type Listener struct {
 func (c *Config) listenOn(path string) {
 	i := slices.IndexFunc(c.IPC.Listeners, func(l Listener) bool { return l.Path != "" && !l.hasFixedScope() })
 	if i < 0 {
-		c.IPC.Listeners = slices.Insert(c.IPC.Listeners, 0, Listener{Mode: "0600"})
+		c.IPC.Listeners = slices.Insert(c.IPC.Listeners, 0, Listener{})
 		i = 0
 	}
 	c.IPC.Listeners[i].Path = path
@@ -56,14 +54,11 @@ func (l *Listener) name() string {
 // checkListener checks a listener. Those with a fixed scope need different names.
 func (c *Config) checkListener(i int) error {
 	l := &c.IPC.Listeners[i]
-	_, modeErr := strconv.ParseUint(l.Mode, 8, 9)
 	switch {
 	case (l.Path == "") == (l.Address == ""):
 		return errors.New("set either path or address")
 	case l.Address != "" && l.TokenFile == "":
 		return fmt.Errorf("%s: a TCP listener needs a token_file", l.Address)
-	case modeErr != nil:
-		return fmt.Errorf("mode: %q is not a file mode such as 0660", l.Mode)
 	case l.Subject != "" && memory.ValidSubject(l.Subject) != nil:
 		return withKey("subject", memory.ValidSubject(l.Subject))
 	}
@@ -82,9 +77,15 @@ func (c *Config) checkListener(i int) error {
 // Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
 // The error is that of reading the token.
 func (l *Listener) Endpoint() (ipc.Endpoint, error) {
-	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // checkListener has checked it
+	mode := fs.FileMode(0o600)
+	switch { // the daemon compares the user of a connection with allow_uids
+	case l.Group != "":
+		mode = 0o660
+	case len(l.AllowUIDs) > 0:
+		mode = 0o666
+	}
 	e := ipc.Endpoint{
-		Path: l.Path, Mode: fs.FileMode(mode), Group: l.Group, AllowUIDs: l.AllowUIDs,
+		Path: l.Path, Mode: mode, Group: l.Group, AllowUIDs: l.AllowUIDs,
 		Address: l.Address, Rate: l.Rate,
 	}
 	if l.TokenFile != "" {

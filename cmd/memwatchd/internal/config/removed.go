@@ -46,7 +46,8 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"hooks.context_max_chars projects " +
 	"memory.full_max_chars watch.max_file_size watch.ignore index.dir history.enabled history.size identity.read " +
 	"embed.query_prefix embed.text_prefix capture.ntfy.server share.weaviate.ca_file share.weaviate.prefix " +
-	"hooks.roots hooks.other_projects "
+	"hooks.roots hooks.other_projects share.trust " +
+	"exclude mode " // of entries of memory.roots and ipc.listeners
 
 // replacedKeys maps some of these keys to their replacements.
 var replacedKeys = map[string]string{
@@ -63,6 +64,9 @@ var replacedKeys = map[string]string{
 	"embed.text_prefix":       "the prefixes of models that need them are known",
 	"capture.ntfy.server":     "set capture.ntfy.topic to the URL of the topic",
 	"share.weaviate.ca_file":  "set the environment variable SSL_CERT_FILE",
+	"share.trust":             "entries of other machines are always untrusted",
+	"exclude":                 "write the patterns into .memwatchdignore in the folder",
+	"mode":                    "it follows from group and allow_uids",
 	"hooks.roots":             "an agent searches folders with memory_search",
 	"ipc.rate":                "set rate of the entries of ipc.listeners",
 }

@@ -25,7 +25,6 @@ type Root struct {
 	Owner      string   `yaml:"owner" doc:"Subject that reads the folder. If empty: memory.owner"`
 	Visibility string   `yaml:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of entries that set none themselves: private_only or public_ok"`
 	Include    []string `yaml:"include" doc:"Patterns of the files to read, relative to the folder, such as Notes/**. If empty: all Markdown files of the kind"`
-	Exclude    []string `yaml:"exclude" doc:"Patterns of files and directories to skip"`
 	Weight     float64  `yaml:"weight" default:"1" min:"0.1" max:"1" doc:"Factor of the scores of its entries, beside those of the memory directory"`
 
 	// Problem is why the folder cannot be used, or "". It does not keep the daemon
@@ -60,7 +59,7 @@ func (r *Root) finish(owner string) error {
 	if r.Path == "" {
 		return errors.New("path is missing")
 	}
-	for _, pattern := range slices.Concat(r.Include, r.Exclude) {
+	for _, pattern := range r.Include {
 		if err := checkPattern(pattern); err != nil {
 			return err
 		}
@@ -94,11 +93,8 @@ func (r *Root) SkipFile(file string) string {
 	if reason := new(memory.Layout).Skip(path.Base(file)); reason != "" {
 		return reason
 	}
-	switch {
-	case len(r.Include) > 0 && !matchesAny(r.Include, file):
+	if len(r.Include) > 0 && !matchesAny(r.Include, file) {
 		return "not in the patterns of the folder"
-	case matchesAny(r.Exclude, file):
-		return "excluded"
 	}
 	return ""
 }
@@ -109,8 +105,6 @@ func (r *Root) SkipDir(dir string) string {
 	switch base := path.Base(dir); {
 	case base[0] == '.' && !(r.Kind == "claude-code" && base == ".claude"):
 		return "hidden directory"
-	case matchesAny(r.Exclude, dir):
-		return "excluded"
 	case len(r.Include) > 0 && !slices.ContainsFunc(r.Include, func(p string) bool { return reaches(p, dir) }):
 		return "not in the patterns of the folder"
 	}

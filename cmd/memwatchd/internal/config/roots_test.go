@@ -18,8 +18,8 @@ func TestRootFiles(t *testing.T) {
 		notWatched string
 	}{
 		{Root{}, "a.md a/b/c.MD", "a.txt .a.md", ".git a/.obsidian .claude"},
-		{Root{Kind: "obsidian", Exclude: []string{"Clips/**", "**/draft*.md"}}, "a.md b/Clips/x.md", "Clips/a.md a/draft1.md draft.md", "Clips Clips/x .trash"},
-		{Root{Include: []string{"Notes/**", "{a,b/c}/*.md", "*.md"}, Exclude: []string{"Notes/old"}}, "Notes/x/y.md b/c/d.md x.md", "Other/x.md b/d.md", "Notes/old"},
+		{Root{Kind: "obsidian"}, "a.md b/Clips/x.md", ".trash/a.md", ".trash"},
+		{Root{Include: []string{"Notes/**", "{a,b/c}/*.md", "*.md"}}, "Notes/x/y.md b/c/d.md x.md", "Other/x.md b/d.md", ""},
 		{Root{Include: []string{"Notes/**", "a/*.md"}}, "Notes/x.md a/b.md", "x.md a/b/c.md", "Other a/b Not"},
 		{Root{Kind: "claude-code"}, "-home-me-shop/memory/MEMORY.md shop/CLAUDE.md shop/.claude/rules/go.md", "shop/README.md shop/src/CLAUDE.md shop/.claude/agents/x.md",
 			"shop/src shop/.git shop/memory/x shop/.claude/agents"},

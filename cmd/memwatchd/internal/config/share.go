@@ -3,8 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // finishShare checks the keys of the shared store, if one is configured.
@@ -21,6 +19,5 @@ func (c *Config) finishShare() error {
 		return errors.New("share.private: private entries require https for a remote store")
 	}
 	return cmp.Or(checkEach("share.publish", len(s.Publish), func(i int) error { return checkPattern(s.Publish[i]) }),
-		checkEach("share.trust", len(s.Trust), func(i int) error { return memory.ValidHost(s.Trust[i]) }),
 		c.checkOutside("share.weaviate.key_file", s.Weaviate.KeyFile))
 }

@@ -49,7 +49,7 @@ func startGuarded(t *testing.T) *target {
 			"nobody":  {Context: "private"},
 			"few":     {Subject: "acct:42", Context: "public", Operations: []string{"search", "status", "check", "events"}},
 		} {
-			l.Path, l.Mode = filepath.Join(base, name), "0600"
+			l.Path = filepath.Join(base, name)
 			c.IPC.Listeners = append(c.IPC.Listeners, l)
 		}
 		slices.SortFunc(c.IPC.Listeners[1:], func(a, b config.Listener) int { return strings.Compare(a.Path, b.Path) })

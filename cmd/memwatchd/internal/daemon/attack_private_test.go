@@ -77,7 +77,7 @@ func randomMemoryConfig(c *config.Config, base string) {
 		}
 		subject, _ := a.scopeFields["subject"].(string)
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{
-			Path: filepath.Join(base, a.fixed), Mode: "0600", Subject: subject, Context: a.scopeFields["context"].(string),
+			Path: filepath.Join(base, a.fixed), Subject: subject, Context: a.scopeFields["context"].(string),
 		})
 	}
 }

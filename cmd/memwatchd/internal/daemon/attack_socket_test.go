@@ -27,7 +27,7 @@ func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	return serveTree(t, map[string]string{
 		"MEMORY.md": "- tea\n", "2026-02-04/long.md": strings.Repeat("- tea "+strings.Repeat("x", 190)+"\n", 5000),
 	}, func(c *config.Config, base string) {
-		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "other"), Mode: "0600"})
+		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "other")})
 		c.Tuning.Limits.MaxRequest, c.Tuning.Limits.MaxHeader, c.Tuning.Limits.MaxConnections = 64<<10, 4<<10, 8
 		c.Tuning.Limits.ReadBody, c.Tuning.Limits.Idle, c.Tuning.Limits.Drain = 400*time.Millisecond, time.Second, time.Second
 		if more != nil {
@@ -219,10 +219,10 @@ func TestOtherUsers(t *testing.T) {
 		t.Skip("only root can be somebody else: run the tests as root to see that other users are refused")
 	}
 	g := startSmall(t, func(c *config.Config, base string) {
-		c.IPC.Listeners[1].AllowUIDs, c.IPC.Listeners[1].Mode = []int{4711}, "0666"
+		c.IPC.Listeners[1].AllowUIDs = []int{4711}
 		c.IPC.Listeners = append(c.IPC.Listeners,
-			config.Listener{Path: filepath.Join(base, "wide"), Mode: "0666"},
-			config.Listener{Path: filepath.Join(base, "group"), Mode: "0660", Group: "4713"})
+			config.Listener{Path: filepath.Join(base, "wide"), AllowUIDs: []int{4799}},
+			config.Listener{Path: filepath.Join(base, "group"), Group: "4713"})
 	})
 	if err := os.Chmod(g.base, 0o711); err != nil { // the path to the sockets does not keep other users out
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func (d *daemon) openShare() (*sharing, error) {
 			Terms: func(text string) string { return d.index.Terms(text) }},
 	}
 	if c.Query {
-		s.reader = &share.Reader{Store: s.client, Breaker: breaker, Host: host, Private: c.Private, Trust: c.Trust,
+		s.reader = &share.Reader{Store: s.client, Breaker: breaker, Host: host, Private: c.Private,
 			Timeout: d.config.Tuning.ShareQuery,
 			Terms:   func(q index.Query) string { return d.index.QueryTerms(q) }}
 	}

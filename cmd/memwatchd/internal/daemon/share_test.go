@@ -36,7 +36,7 @@ func sharingAs(host string, store *weaviatetest.Server, more ...func(*config.Con
 		c.Memory.Owner = "alice"
 		c.Share.Weaviate.URL, c.Memory.Host, c.Share.Publish = store.URL, host, []string{"**"}
 		c.Tuning.ShareQuery = 10 * time.Second
-		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "public"), Mode: "0600",
+		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "public"),
 			Subject: "alice", Context: "public"})
 		for _, f := range more {
 			f(c)
