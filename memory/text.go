@@ -254,14 +254,16 @@ func stripEmphasis(s string) string {
 	if !strings.ContainsAny(s, "*_~") {
 		return s
 	}
-	for _, marker := range []string{"**", "__", "~~"} {
-		s = strings.ReplaceAll(s, marker, "")
+	for _, pair := range emphasisMarkers {
+		s = strings.ReplaceAll(s, pair[0], pair[1])
 	}
-	return singleMarkerRE().ReplaceAllString(s, "$1$2")
+	return strings.Trim(s, "*_")
 }
 
-// singleMarkerRE matches a single marker before or after a word.
-var singleMarkerRE = lazyregexp.New(`(^|\s)[*_]+|[*_]+([.,:;!?)。，：；！？）]*(?:\s|$))`)
+// emphasisMarkers are markers with the character beside them, and what stays. A regular
+// expression takes as long as the rest of the parser.
+var emphasisMarkers = [...][2]string{{"**", ""}, {"__", ""}, {"~~", ""}, {" *", " "}, {"* ", " "}, {" _", " "}, {"_ ", " "},
+	{"*.", "."}, {"*,", ","}, {"*:", ":"}}
 
 // listMarkerLen returns the length of the list marker and following space at
 // the start of a line, or 0.
