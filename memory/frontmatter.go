@@ -316,6 +316,10 @@ func (p *docParser) setFrontValues() {
 	p.frontTime("created_at") // only checked
 	f.Updated = p.frontTime("updated_at")
 	f.Summary, f.Source, f.By = f.text("summary"), f.text("source"), f.text("written_by")
+	if at := p.frontTime("summary_at"); !at.IsZero() && at.Before(f.Updated) && f.Summary != "" {
+		p.frontProblem("summary_old", "summary_at",
+			"items are newer than the summary; write a new summary and remove summary_at")
+	}
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
 	f.ContactID, f.ContactNickname = f.text("contact_id"), f.text("contact_nickname")
 	tags, _ := f.Field("tags")

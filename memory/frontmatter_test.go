@@ -154,3 +154,34 @@ func FuzzListScalar(f *testing.F) {
 		}
 	})
 }
+
+// TestKeepSummary checks that a summary older than the items is a problem until a
+// new one is set.
+func TestKeepSummary(t *testing.T) {
+	parse := func(b []byte) *Document { return testLayout().Parse("2026-02-04/s.md", b, testMeta) }
+	source := []byte("---\nsummary: old\nupdated_at: 2026-02-04T10:00:00Z\n---\n- x\n")
+	for _, step := range []struct {
+		hour    int
+		summary string
+		want    bool
+	}{{11, "", true}, {12, "", true}, {13, "new", false}, {14, "", true}, {15, "newest", false}} {
+		doc := parse(source)
+		r := doc.Revise()
+		if step.summary == "" {
+			r.KeepSummary()
+		}
+		r.CompleteSession(SessionHead{Now: time.Date(2026, 2, 4, step.hour, 0, 0, 0, time.UTC), Summary: step.summary})
+		var err error
+		source, err = r.Apply(parse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := false
+		for _, p := range parse(source).Problems {
+			old = old || p.Code == "summary_old"
+		}
+		if old != step.want {
+			t.Errorf("at %d: the summary is old: %t\n%s", step.hour, old, source)
+		}
+	}
+}

@@ -189,6 +189,15 @@ func (r *Revision) addTags(tags []string) {
 	}
 }
 
+// KeepSummary records that the summary stays although items change: the key
+// summary_at contains the time of the summary from then on.
+func (r *Revision) KeepSummary() {
+	front := &r.doc.Front
+	if _, ok := front.Field("summary_at"); !ok && front.Summary != "" && !front.Updated.IsZero() {
+		r.SetField("summary_at", Timestamp(front.Updated))
+	}
+}
+
 // CompleteLongTerm adds the missing keys of the frontmatter of a subject's
 // long-term file, and a generated summary if the file has none.
 func (r *Revision) CompleteLongTerm(subject string, now time.Time) {
@@ -204,6 +213,9 @@ func (r *Revision) setCommonFields(now time.Time, summary string) {
 	r.ensureField("created_at", Timestamp(now), false)
 	r.ensureField("updated_at", Timestamp(now), true)
 	r.ensureField("summary", summary, summary != "")
+	if _, ok := r.doc.Front.Field("summary_at"); ok && summary != "" {
+		r.SetField("summary_at", Timestamp(now))
+	}
 	for _, key := range []string{"tasks", "follow_ups"} {
 		r.ensureField(key, Progress{}.String(), false)
 		r.counted = append(r.counted, key)

@@ -360,6 +360,9 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	}
 	// A program that sets a default cannot write a summary of the new items.
 	kept := d.head.Summary == "" && d.defaultSummary == "" && front.Summary != "" && merge.Changes()
+	if kept && !left {
+		r.KeepSummary()
+	}
 	r.CompleteSession(head)
 	if head.Summary != "" && front.By != head.By {
 		r.SetField("written_by", head.By)
