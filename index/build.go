@@ -181,13 +181,16 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 // frontmatter would be quadratic in its length.
 const maxParent = 200
 
+// taskMarks removes the marks of done tasks, which are no words.
+var taskMarks = strings.NewReplacer("[x] ", "", "[X] ", "")
+
 // writeEntry writes the next entry to the open block.
 func (w *fileWriter) writeEntry(doc *memory.Document) {
 	n := len(w.file.entries)
 	e := doc.ShownEntry(n)
 	_, slot := slotOf(n)
 	w.timed = false
-	length := w.countTokens(e.Text, slot)
+	length := w.countTokens(taskMarks.Replace(e.Text), slot)
 	w.countTokens(e.Title, slot)
 	for _, tag := range e.Tags {
 		w.eachToken(tag, func(t token) {
