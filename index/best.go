@@ -10,7 +10,7 @@ import (
 // compare orders candidates by rank. The order is total: number of phrases,
 // score, entries before those that they supersede, importance, newer time,
 // path, position in the file.
-func (s *search) compare(c, d candidate) int {
+func (s *matches) compare(c, d candidate) int {
 	if c.phrases != d.phrases {
 		return cmp.Compare(d.phrases, c.phrases)
 	}
@@ -29,7 +29,7 @@ func (s *search) compare(c, d candidate) int {
 // query, and of their files.
 type counts struct{ entries, withAll, files int }
 
-func (s *search) bestCandidates(n int) ([]candidate, counts) {
+func (s *ranked) bestCandidates(n int) ([]candidate, counts) {
 	if s.meaning.ranks != nil {
 		return s.bestFused(n)
 	}
@@ -37,7 +37,7 @@ func (s *search) bestCandidates(n int) ([]candidate, counts) {
 }
 
 // bestByWords returns the first n candidates by words, and counts all candidates.
-func (s *search) bestByWords(n int) (top []candidate, total counts) {
+func (s *matches) bestByWords(n int) (top []candidate, total counts) {
 	// The first n in top are the best before the last sort, at most n later ones follow.
 	sorted := false
 	last := uint32(noFile) // file of the candidate before
@@ -66,7 +66,7 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 
 // dupHash returns the hash of the text of a candidate, or the number of a file whose summary the
 // candidate stands for.
-func (s *search) dupHash(c candidate) uint64 {
+func (s *ranked) dupHash(c candidate) uint64 {
 	if s.isSummary(c) {
 		return uint64(c.file)
 	}
@@ -85,7 +85,7 @@ type fold struct {
 // foldCandidates returns the candidates of the page. Of several entries with
 // equal text the page contains only the best. Of a file that is one hit, it contains only
 // the best whose text is in no better hit.
-func (s *search) foldCandidates(offset, limit int) (f fold) {
+func (s *ranked) foldCandidates(offset, limit int) (f fold) {
 	want := offset + max(limit, 0)
 	n := want + 10
 	if s.query.ByFile || s.query.Mode == Recent {
@@ -120,7 +120,7 @@ func (s *search) foldCandidates(offset, limit int) (f fold) {
 
 // grouped reports whether the file of a candidate is one hit: if the query groups by
 // file, and among the newest entries for a note whose entries have no times of their own.
-func (s *search) grouped(c candidate) bool {
+func (s *ranked) grouped(c candidate) bool {
 	if s.query.ByFile || s.query.Mode != Recent {
 		return s.query.ByFile
 	}
@@ -129,7 +129,7 @@ func (s *search) grouped(c candidate) bool {
 }
 
 // countOthers adds the candidates that the hits of a page stand for.
-func (s *search) countOthers(f *fold) {
+func (s *ranked) countOthers(f *fold) {
 	chosen := make(map[uint64]entryKey)
 	var some [1 << 10]bool // by the end of the dup
 	f.more, f.others = make(map[uint32]int), make(map[uint64][]candidate)

@@ -25,7 +25,7 @@ const maxListed = 12
 
 // missingWords returns the words of the query that a text lacks, which has the given
 // terms.
-func (s *search) missingWords(text string, has map[string]bool) (missing []string) {
+func (s *request) missingWords(text string, has map[string]bool) (missing []string) {
 	if len(s.words.list) > maxListed {
 		return nil
 	}
@@ -39,14 +39,14 @@ func (s *search) missingWords(text string, has map[string]bool) (missing []strin
 }
 
 // hasWord reports whether a set of terms contains the word, or one that can replace it.
-func (s *search) hasWord(w *queryWord, has map[string]bool) bool {
+func (s *request) hasWord(w *queryWord, has map[string]bool) bool {
 	if !slices.ContainsFunc(w.terms, func(term string) bool { return !has[term] }) {
 		return true
 	}
 	return !w.run && slices.ContainsFunc(s.insteadOf(w.terms[0])[1:], func(term string) bool { return has[term] })
 }
 
-func (s *search) absentWords(corrected []Correction) (list []string) {
+func (s *matches) absentWords(corrected []Correction) (list []string) {
 	if len(s.words.list) > maxListed {
 		return nil
 	}

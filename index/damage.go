@@ -21,7 +21,7 @@ type errDamaged struct{ error }
 
 // damaged marks an error of bleve as damage of the index, unless the context
 // has ended.
-func (s *search) damaged(err error) error {
+func (s *reader) damaged(err error) error {
 	if err == nil || s.ctx.Err() != nil {
 		return err
 	}

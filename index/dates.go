@@ -37,7 +37,7 @@ type queryDates struct {
 
 // readDates finds the periods that the query names. An entry need not contain the words
 // of their names: a note of a day seldom repeats its date.
-func (s *search) readDates() {
+func (s *request) readDates() {
 	q := s.query
 	if q.Mode != Relevance || len(q.Text) > maxDated {
 		return
@@ -71,7 +71,7 @@ func (s *search) readDates() {
 }
 
 // withoutDates returns the text of the query without the names of periods.
-func (s *search) withoutDates() string {
+func (s *request) withoutDates() string {
 	text := quotes.Replace(s.query.Text)
 	for _, n := range s.dates.periods {
 		text = strings.ReplaceAll(text, n.name, " ")
@@ -80,7 +80,7 @@ func (s *search) withoutDates() string {
 }
 
 // addPeriods adds each named period to the terms of the query.
-func (s *search) addPeriods() {
+func (s *request) addPeriods() {
 	for i := range s.dates.periods {
 		n := &s.dates.periods[i]
 		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: tuning.named, period: n})
@@ -88,7 +88,7 @@ func (s *search) addPeriods() {
 }
 
 // readPeriod makes postings of the entries of a period, and returns their number.
-func (s *search) readPeriod(n *namedPeriod) (df int) {
+func (s *matches) readPeriod(n *namedPeriod) (df int) {
 	for number, v := range s.table.byNumber.all() {
 		if v == nil || v.newest < n.first || v.oldest > n.last || !s.view.Readable(v.partition) || s.copied(number) {
 			continue
@@ -108,7 +108,7 @@ func (s *search) readPeriod(n *namedPeriod) (df int) {
 }
 
 // dateFactor returns the factor of an entry for the periods and the time that the query names.
-func (s *search) dateFactor(k entryKey) float64 {
+func (s *request) dateFactor(k entryKey) float64 {
 	f, e := 1.0, s.entryAt(k)
 	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {

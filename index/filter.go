@@ -45,7 +45,7 @@ func (s entrySet) and(t entrySet) entrySet {
 
 // entriesWith returns the entries that have any of the terms with the keys, in at least
 // a level.
-func (s *search) entriesWith(least level, keys ...key) entrySet {
+func (s *reader) entriesWith(least level, keys ...key) entrySet {
 	set := make(entrySet, s.table.blocks.length)
 	for _, k := range keys {
 		s.eachBlock(k, func(block uint32, _ ref, v slots) {
@@ -81,7 +81,7 @@ func (f *Filter) conditions() (all [][]key) {
 	return slices.DeleteFunc(all, func(keys []key) bool { return len(keys) == 0 })
 }
 
-func (s *search) prepareFilter(excluded []qterm) {
+func (s *matches) prepareFilter(excluded []qterm) {
 	q, f := &s.query.Filter, &s.filter
 	f.since, f.until = noTime, forever
 	f.isTimed = !q.Since.IsZero() || !q.Until.IsZero()
@@ -116,7 +116,7 @@ func cleanTags(tags []string) []string {
 }
 
 // passesFile reports whether a file passes the conditions that concern all of its entries.
-func (s *search) passesFile(n uint32) bool {
+func (s *matches) passesFile(n uint32) bool {
 	q, kind := &s.query.Filter, s.table.rows.at(n).kind
 	switch {
 	case len(q.Kinds) > 0:
@@ -139,7 +139,7 @@ const forever = math.MaxInt64
 
 // passesEntry reports whether one entry passes the conditions that passesFile does not
 // cover.
-func (s *search) passesEntry(k entryKey) bool {
+func (s *matches) passesEntry(k entryKey) bool {
 	f := &s.filter
 	if f.set != nil && !f.set.has(s.table.fileAt(k.file), int(k.entry)) {
 		return false

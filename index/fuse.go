@@ -52,7 +52,7 @@ type meaningMatches struct {
 	least, most float64 // of similar
 }
 
-func (s *search) rankMeaning(excluded []string) {
+func (s *ranked) rankMeaning(excluded []string) {
 	if s.err != nil || s.query.Nearest == nil || s.query.Mode != Relevance {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *search) rankMeaning(excluded []string) {
 }
 
 // addSimilar adds an entry to the list.
-func (s *search) addSimilar(k entryKey, r *ranking) {
+func (s *ranked) addSimilar(k entryKey, r *ranking) {
 	c := candidate{entryKey: k, dup: uint16(s.entryAt(k).dup)}
 	if !s.query.MeaningOnly {
 		c.phrases = s.phrases.counts[k]
@@ -99,7 +99,7 @@ func (s *search) addSimilar(k entryKey, r *ranking) {
 // A reply is compared alone, and seldom repeats what it answers. The share falls faster with
 // its length than that of words, because a long text has a meaning of its own. An entry
 // that is not in the list joins it if it comes before the last.
-func (s *search) raiseReplies(excluded []string) {
+func (s *ranked) raiseReplies(excluded []string) {
 	most := func(c, d candidate) int {
 		return cmp.Compare(s.meaning.ranks[c.entryKey].similar, s.meaning.ranks[d.entryKey].similar)
 	}
@@ -143,7 +143,7 @@ func (s *search) raiseReplies(excluded []string) {
 
 // passesPhrases reports whether an entry contains no excluded phrase and, if the
 // query requires its phrases, all of them.
-func (s *search) passesPhrases(k entryKey, excluded []string) bool {
+func (s *matches) passesPhrases(k entryKey, excluded []string) bool {
 	var phrases []string
 	if s.query.Exact {
 		phrases = s.words.phrases
@@ -156,7 +156,7 @@ func (s *search) passesPhrases(k entryKey, excluded []string) bool {
 }
 
 // entriesOf returns the entries with a text that pass the filter, in order.
-func (s *search) entriesOf(t TextRef) (list []entryKey) {
+func (s *ranked) entriesOf(t TextRef) (list []entryKey) {
 	for _, k := range s.table.texts.get(t) {
 		pass, known := s.meaning.passing[k.file]
 		if !known {
@@ -173,7 +173,7 @@ func (s *search) entriesOf(t TextRef) (list []entryKey) {
 
 // bestFused returns the first n candidates of both lists together, with their fused
 // scores, and counts all candidates.
-func (s *search) bestFused(n int) ([]candidate, counts) {
+func (s *ranked) bestFused(n int) ([]candidate, counts) {
 	var all []candidate
 	var total counts
 	if !s.query.MeaningOnly {
@@ -211,7 +211,7 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 }
 
 // addScores sets the fused scores of the candidates.
-func (s *search) addScores(all []candidate) {
+func (s *ranked) addScores(all []candidate) {
 	most := 0.0
 	for _, c := range all {
 		most = max(most, s.meaning.ranks[c.entryKey].score)
@@ -219,7 +219,7 @@ func (s *search) addScores(all []candidate) {
 	for i := range all {
 		c, r := &all[i], s.meaning.ranks[all[i].entryKey]
 		weight := s.weightOf(c.file)
-		c.superseded = 0 // by words, see [search.placeSuccessors]
+		c.superseded = 0 // by words, see [ranked.placeSuccessors]
 		if s.query.MeaningOnly {
 			c.score = r.similar * weight
 			continue
@@ -233,7 +233,7 @@ func (s *search) addScores(all []candidate) {
 
 // meaningScore returns the score of an entry by meaning, scaled so that the nearest entry has
 // the score 1.
-func (s *search) meaningScore(r *ranking) float64 {
+func (s *ranked) meaningScore(r *ranking) float64 {
 	if r.meaning == 0 {
 		return 0
 	}
@@ -242,7 +242,7 @@ func (s *search) meaningScore(r *ranking) float64 {
 
 // isClose reports whether a candidate is among the nearest of the readable texts. The
 // limit is a share of them, so it does not depend on the cosines of a model.
-func (s *search) isClose(c candidate) bool {
+func (s *ranked) isClose(c candidate) bool {
 	r := s.meaning.ranks[c.entryKey]
 	if r == nil || r.meaning == 0 {
 		return false
@@ -255,7 +255,7 @@ func (s *search) isClose(c candidate) bool {
 }
 
 // eachCandidate calls yield for the candidates of both lists.
-func (s *search) eachCandidate(yield func(candidate)) {
+func (s *ranked) eachCandidate(yield func(candidate)) {
 	if !s.query.MeaningOnly || s.meaning.ranks == nil {
 		s.eachMatch(yield)
 	}
@@ -263,7 +263,7 @@ func (s *search) eachCandidate(yield func(candidate)) {
 }
 
 // eachOther calls yield for the candidates that are only in the list by meaning.
-func (s *search) eachOther(yield func(candidate)) {
+func (s *ranked) eachOther(yield func(candidate)) {
 	for _, c := range s.meaning.list {
 		if _, ok := s.candidateAt(c.entryKey); !ok || s.query.MeaningOnly {
 			yield(c)
@@ -272,7 +272,7 @@ func (s *search) eachOther(yield func(candidate)) {
 }
 
 // placeSuccessors places entries behind those that supersede them.
-func (s *search) placeSuccessors(all []candidate) {
+func (s *ranked) placeSuccessors(all []candidate) {
 	at := make(map[entryKey]int, len(all))
 	for i, c := range all {
 		at[c.entryKey] = i

@@ -26,7 +26,11 @@ func (s *search) buildHits(res *Result) (withAll int) {
 	}
 	f := s.foldCandidates(s.query.Offset, s.query.Limit)
 	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, s.phraseNote(f.total.entries)
-	s.loadFiles(f.hits)
+	var files []*file
+	for _, c := range f.hits {
+		files = append(files, s.table.fileAt(c.file))
+	}
+	s.loadFiles(files...)
 	for _, c := range f.hits {
 		doc, e := s.resolveEntry(c.entryKey)
 		if doc == nil {
@@ -66,7 +70,7 @@ func (s *search) buildHits(res *Result) (withAll int) {
 
 // isSummary reports whether a candidate stands for the summary of a session, because the words
 // of the query are only there.
-func (s *search) isSummary(c candidate) bool {
+func (s *ranked) isSummary(c candidate) bool {
 	i := s.at[c.file]
 	return i > 0 && s.accs[i-1].some == 0 && s.meaning.ranks[c.entryKey] == nil &&
 		s.table.fileAt(c.file).Kind == memory.Session
@@ -93,7 +97,7 @@ func (s *search) describeHit(c candidate, h *Hit) {
 const maxAlso = 10 // references in Hit.AlsoAt
 
 // refTo returns the reference to an entry, or nil if its file has changed.
-func (s *search) refTo(k entryKey) *Ref {
+func (s *reader) refTo(k entryKey) *Ref {
 	doc, e := s.resolveEntry(k)
 	if doc == nil {
 		return nil
@@ -104,13 +108,13 @@ func (s *search) refTo(k entryKey) *Ref {
 // loaders bounds the number of files that are read concurrently.
 const loaders = 4
 
-func (s *search) loadFiles(all []candidate) {
+// loadFiles reads files that have not been read.
+func (s *reader) loadFiles(all ...*file) {
 	if s.err != nil {
 		return
 	}
 	var files []*file
-	for _, c := range all {
-		f := s.table.fileAt(c.file)
+	for _, f := range all {
 		if _, ok := s.documents[f]; !ok {
 			s.documents[f] = nil
 			files = append(files, f)
@@ -144,9 +148,9 @@ func (s *search) loadFiles(all []candidate) {
 // view can read. If the file has changed since it was indexed, it is the entry with the
 // same text. If there is none, resolveEntry returns nil, and the result is degraded until
 // the index has the change.
-func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
+func (s *reader) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 	v := s.table.fileAt(k.file)
-	s.loadFiles([]candidate{{entryKey: k}})
+	s.loadFiles(v)
 	if s.err != nil {
 		return nil, nil
 	}
@@ -184,7 +188,7 @@ func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys
 // findRefs returns the readable entries that have one of the terms, given as keys
 // without a partition.
 func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...key) (refs []Ref, err error) {
-	err = x.browse(ctx, view, func(s *search) {
+	err = x.browse(ctx, view, func(s *reader) {
 		var found []entryKey
 		for _, term := range terms {
 			s.eachEntry(term, func(k entryKey) { found = append(found, k) })

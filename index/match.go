@@ -14,11 +14,11 @@ type candidate struct {
 	phrases uint8  // number of phrases of the query in the entry
 	words   uint8  // number of whole words of the query in the entry
 
-	superseded uint8 // number of successors that are candidates; see [search.rank]
+	superseded uint8 // number of successors that are candidates; see [matches.rank]
 }
 
 // eachMatch calls yield for every candidate, file by file.
-func (s *search) eachMatch(yield func(candidate)) {
+func (s *matches) eachMatch(yield func(candidate)) {
 	q := s.query
 	add := func(c candidate) {
 		if q.Mode != Recent || s.timeOf(c.entryKey) != noTime {
@@ -36,7 +36,7 @@ func (s *search) eachMatch(yield func(candidate)) {
 }
 
 // timeOf returns the time of an entry, or noTime if it has none but that of a copy.
-func (s *search) timeOf(k entryKey) int64 {
+func (s *reader) timeOf(k entryKey) int64 {
 	if s.copied(k.file) {
 		return noTime
 	}
@@ -49,7 +49,7 @@ const manyFiles = 50
 
 // copied reports whether the only time of the entries of a file is that of a copy. It
 // counts readable files only, so it reveals nothing about others.
-func (s *search) copied(number uint32) bool {
+func (s *reader) copied(number uint32) bool {
 	minute := s.table.fileAt(number).minute
 	if minute == 0 {
 		return false
@@ -68,7 +68,7 @@ func (s *search) copied(number uint32) bool {
 
 // eachRanked yields each entry that contains some of the words. In the mode Relevance, it
 // also yields the first entry of a file of which only the head matches.
-func (s *search) eachRanked(yield func(candidate)) {
+func (s *matches) eachRanked(yield func(candidate)) {
 	for i := range s.accs {
 		if i%1024 == 0 && s.stopped() {
 			return
@@ -90,14 +90,14 @@ func (s *search) eachRanked(yield func(candidate)) {
 }
 
 // stopped reports whether the search has failed, which it does when its context ends.
-func (s *search) stopped() bool {
+func (s *reader) stopped() bool {
 	s.err = cmp.Or(s.err, s.ctx.Err())
 	return s.err != nil
 }
 
 // rankedEntry returns the candidate of an entry, and reports whether the entry
 // is one.
-func (s *search) rankedEntry(a *acc, e int) (c candidate, ok bool) {
+func (s *matches) rankedEntry(a *acc, e int) (c candidate, ok bool) {
 	if e >= int(a.n) {
 		return c, false
 	}
@@ -112,7 +112,7 @@ func (s *search) rankedEntry(a *acc, e int) (c candidate, ok bool) {
 }
 
 // scoreOf returns the score of an entry.
-func (s *search) scoreOf(k entryKey) float64 {
+func (s *matches) scoreOf(k entryKey) float64 {
 	switch {
 	case s.query.Mode == Overlap:
 		score, _ := s.overlapScore(k)
@@ -130,7 +130,7 @@ func (s *search) scoreOf(k entryKey) float64 {
 
 // partsOf returns the parts of the score of an entry by words: its own, that of its
 // neighbours and that of its file.
-func (s *search) partsOf(k entryKey) (own, near, file float64) {
+func (s *matches) partsOf(k entryKey) (own, near, file float64) {
 	if i := s.at[k.file]; i > 0 {
 		a := &s.accs[i-1]
 		own, near, file = float64(s.cells[int(a.first)+int(k.entry)].own), s.neighbourScore(a, int(k.entry)), a.score*tuning.file
@@ -141,7 +141,7 @@ func (s *search) partsOf(k entryKey) (own, near, file float64) {
 // neighbourScore returns the shares of the scores of its neighbours that an entry
 // gets. An entry that follows a question probably answers it, the less of it the longer
 // it is. Of other neighbours only those in a conversation are about the same.
-func (s *search) neighbourScore(a *acc, e int) float64 {
+func (s *matches) neighbourScore(a *acc, e int) float64 {
 	cells := s.cells[a.first : a.first+a.n]
 	var before, after cell
 	if e > 0 {
@@ -165,7 +165,7 @@ func (s *search) neighbourScore(a *acc, e int) float64 {
 }
 
 // eachFiltered yields each entry that the view may read and that passes the filter.
-func (s *search) eachFiltered(yield func(candidate)) {
+func (s *matches) eachFiltered(yield func(candidate)) {
 	for n, v := range s.table.byNumber.all() {
 		if n%1024 == 0 && s.stopped() {
 			return
@@ -181,10 +181,10 @@ func (s *search) eachFiltered(yield func(candidate)) {
 	}
 }
 
-func (s *search) entryAt(k entryKey) *entry { return &s.table.fileAt(k.file).entries[k.entry] }
+func (s *reader) entryAt(k entryKey) *entry { return &s.table.fileAt(k.file).entries[k.entry] }
 
 // overlapScore returns the score of an entry by [Overlap], and its parts.
-func (s *search) overlapScore(k entryKey) (float64, Why) {
+func (s *matches) overlapScore(k entryKey) (float64, Why) {
 	hits := 0
 	if i := s.at[k.file]; i > 0 {
 		hits = int(s.cells[int(s.accs[i-1].first)+int(k.entry)].words)
@@ -195,7 +195,7 @@ func (s *search) overlapScore(k entryKey) (float64, Why) {
 
 // explainScore returns the explanation of the score of a candidate. It includes the
 // terms if they were recorded.
-func (s *search) explainScore(c candidate) (w Why) {
+func (s *ranked) explainScore(c candidate) (w Why) {
 	r := s.meaning.ranks[c.entryKey]
 	if r == nil {
 		return s.explainWords(c)
@@ -208,7 +208,7 @@ func (s *search) explainScore(c candidate) (w Why) {
 	return w
 }
 
-func (s *search) explainWords(c candidate) (w Why) {
+func (s *matches) explainWords(c candidate) (w Why) {
 	if s.query.Mode == Overlap {
 		_, w = s.overlapScore(c.entryKey)
 		return w

@@ -86,7 +86,7 @@ type place struct {
 
 // rankNames places the first entries of the files whose name is the query before others,
 // as if the name were a phrase.
-func (s *search) rankNames() {
+func (s *matches) rankNames() {
 	if s.err != nil || s.query.Mode != Relevance || len(s.words.phrases) > 0 {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *search) rankNames() {
 
 // nameQuery returns the words of the query, the rarest first: for each, the terms any of which
 // a name can have. Words that nothing contains do not count.
-func (s *search) nameQuery() (words [][]string) {
+func (s *request) nameQuery() (words [][]string) {
 	blocks := make(map[string]int)
 	for _, term := range s.analyzer.nameWords(s.query.Text) {
 		terms := s.insteadOf(term)
@@ -117,7 +117,7 @@ func (s *search) nameQuery() (words [][]string) {
 }
 
 // namesWith returns the names that have all the words, with the numbers of their words.
-func (s *search) namesWith(words [][]string) (names map[place]int) {
+func (s *reader) namesWith(words [][]string) (names map[place]int) {
 	for i, terms := range words {
 		has := make(map[place]int)
 		for _, term := range terms {
@@ -137,7 +137,7 @@ func (s *search) namesWith(words [][]string) (names map[place]int) {
 
 // insteadOf returns a term and those that replace it: corrections, and words that it is the
 // beginning of.
-func (s *search) insteadOf(term string) []string {
+func (s *request) insteadOf(term string) []string {
 	terms := []string{term}
 	i := slices.IndexFunc(s.words.terms, func(t qterm) bool { return t.term == term && t.whole })
 	if i < 0 {

@@ -14,7 +14,7 @@ var firstPerson = map[string]bool{"i": true, "me": true, "my": true, "mine": tru
 var ownKinds = []memory.Kind{memory.Longterm, memory.Items, memory.Identity}
 
 // readPerson finds out whether the query is a question in the first person.
-func (s *search) readPerson() {
+func (s *request) readPerson() {
 	isPerson := func(t qterm) bool { return t.person }
 	s.own = s.query.Mode == Relevance && slices.ContainsFunc(s.words.terms, isPerson) &&
 		questionRE().MatchString(s.query.Text)
@@ -23,7 +23,7 @@ func (s *search) readPerson() {
 // ownFactor returns the factor of an entry, of its score and of its cover. A question in the
 // first person asks for what the owner of the memory wrote about himself: long-term memory
 // comes before a reference note.
-func (s *search) ownFactor(k entryKey) float64 {
+func (s *request) ownFactor(k entryKey) float64 {
 	if s.own && slices.Contains(ownKinds, s.table.fileAt(k.file).Kind) {
 		return tuning.mine
 	}

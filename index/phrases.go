@@ -25,7 +25,7 @@ type phraseMatches struct {
 // applyPhrases counts the wanted phrases in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without
 // them. It reads the text of the best candidates.
-func (s *search) applyPhrases(not []string) {
+func (s *matches) applyPhrases(not []string) {
 	want := s.words.phrases
 	if s.err != nil || len(want)+len(not) == 0 {
 		return
@@ -69,7 +69,7 @@ func (s *search) applyPhrases(not []string) {
 
 // withPhraseWords returns a function that calls yield for the candidates with all words of a
 // phrase, or of all phrases if the query requires them, or for all candidates.
-func (s *search) withPhraseWords(phrases []string, all bool, yield func(candidate)) func(candidate) {
+func (s *matches) withPhraseWords(phrases []string, all bool, yield func(candidate)) func(candidate) {
 	var sets []entrySet
 	for _, phrase := range phrases {
 		sets = append(sets, s.entriesWithAll(s.phraseTerms(phrase)))
@@ -87,7 +87,7 @@ func (s *search) withPhraseWords(phrases []string, all bool, yield func(candidat
 
 // phrasesIn returns the number of the wanted phrases in an entry, and false if it contains an
 // excluded one or has changed.
-func (s *search) phrasesIn(k entryKey, want, not []string) (n uint8, ok bool) {
+func (s *matches) phrasesIn(k entryKey, want, not []string) (n uint8, ok bool) {
 	doc, e := s.resolveEntry(k)
 	if e == nil {
 		return 0, false
@@ -117,7 +117,7 @@ func countPhrases(doc *memory.Document, e *memory.Entry, want, not []string) (ex
 	return false, n
 }
 
-func (s *search) phraseTerms(phrase string) (terms []string) {
+func (s *request) phraseTerms(phrase string) (terms []string) {
 	s.analyzer.eachToken(phrase, func(t token) {
 		if !t.subword && len(terms) < maxTerms && !slices.Contains(terms, t.term) {
 			terms = append(terms, t.term)
@@ -126,7 +126,7 @@ func (s *search) phraseTerms(phrase string) (terms []string) {
 	return terms
 }
 
-func (s *search) entriesWithAll(terms []string) (all entrySet) {
+func (s *request) entriesWithAll(terms []string) (all entrySet) {
 	for _, term := range terms {
 		all = all.and(s.entriesWith(levelSection, termKey(kindWord, term)))
 	}
@@ -135,7 +135,7 @@ func (s *search) entriesWithAll(terms []string) (all entrySet) {
 
 // phraseNote explains the hits of a query with phrases, of which total entries
 // contain some words.
-func (s *search) phraseNote(total int) string {
+func (s *matches) phraseNote(total int) string {
 	switch n := len(s.words.phrases); {
 	case s.phrases.note != "" || n == 0 || s.query.Exact || total == s.phrases.complete:
 		return s.phrases.note

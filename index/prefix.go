@@ -37,7 +37,7 @@ func prefixOfWord(text string, t token) string {
 // insertTerm inserts a term after the i-th one, which it can replace, and
 // increments i. A term that the query has already gets no weight, so that it counts
 // once.
-func (s *search) insertTerm(i *int, t qterm) {
+func (s *request) insertTerm(i *int, t qterm) {
 	if slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == t.term }) {
 		t.weight = 0
 	}
@@ -50,7 +50,7 @@ func (s *search) insertTerm(i *int, t qterm) {
 // the i-th term, which df entries contain as a whole: these precede the others. All of
 // the words are as rare as they are together, because any of them may be meant.
 // expandPrefix reports whether there are any.
-func (s *search) expandPrefix(i, df int) bool {
+func (s *request) expandPrefix(i, df int) bool {
 	t := s.words.terms[i]
 	terms := s.completionsOf(t.prefix)
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
@@ -69,7 +69,7 @@ func (s *search) expandPrefix(i, df int) bool {
 }
 
 // countBlocks returns the number of readable blocks that contain words, summed over the words.
-func (s *search) countBlocks(terms []string) (sum int) {
+func (s *reader) countBlocks(terms []string) (sum int) {
 	for _, term := range terms {
 		for _, p := range s.readable.partitions {
 			n, err := s.postings.count(p.fields[kindWord], term)
@@ -83,7 +83,7 @@ func (s *search) countBlocks(terms []string) (sum int) {
 // completionsOf returns the readable terms of the words that begin with a prefix. The
 // prefix may end inside an ending that the stem lacks, as environm does; terms that
 // follow from an ending may be in no readable entry.
-func (s *search) completionsOf(prefix string) []string {
+func (s *request) completionsOf(prefix string) []string {
 	terms := s.termsWithPrefix(kindWord, prefix)
 	for n := 1; n <= maxEnding; n++ {
 		if len(prefix)-n < minPrefix || !utf8.RuneStart(prefix[len(prefix)-n]) {

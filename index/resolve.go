@@ -10,7 +10,7 @@ import (
 // filesNamed returns the readable files that links find by a key, see
 // [memory.NameKey], ordered by path, or none.
 func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
-	err = x.browse(ctx, view, func(s *search) {
+	err = x.browse(ctx, view, func(s *reader) {
 		s.eachBlock(termKey(kindName, key), func(_ uint32, r ref, _ slots) {
 			paths = append(paths, s.table.fileAt(r.file).Path)
 		})

@@ -87,7 +87,7 @@ func (s *scores) addCells(n int) uint32 {
 
 // accumulatorOf returns the index of the accumulator of a file, which it adds if
 // necessary.
-func (s *search) accumulatorOf(number uint32) int32 {
+func (s *matches) accumulatorOf(number uint32) int32 {
 	if i := s.at[number]; i > 0 {
 		return i - 1
 	}
@@ -102,7 +102,7 @@ func (s *search) accumulatorOf(number uint32) int32 {
 	return int32(len(s.accs) - 1)
 }
 
-func (s *search) weightOf(file uint32) float64 {
+func (s *request) weightOf(file uint32) float64 {
 	if len(s.query.Weights) > 0 {
 		if weight, ok := s.query.Weights[s.table.fileAt(file).partition.Owner]; ok {
 			return weight
@@ -113,7 +113,7 @@ func (s *search) weightOf(file uint32) float64 {
 
 // scoreTerms adds the score of each term to the entries that contain it, in their
 // cells, and to their files.
-func (s *search) scoreTerms() {
+func (s *matches) scoreTerms() {
 	if s.err != nil {
 		return
 	}
@@ -178,7 +178,7 @@ func (s *search) scoreTerms() {
 }
 
 // readTerm reads the postings of a term. It returns the number of entries with the term.
-func (s *search) readTerm(kind termKind, t qterm) (df int) {
+func (s *matches) readTerm(kind termKind, t qterm) (df int) {
 	s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
 		if t.person && s.at[r.file] == 0 {
 			return
@@ -193,7 +193,7 @@ func (s *search) readTerm(kind termKind, t qterm) (df int) {
 }
 
 // touch returns the index of the accumulator of a file with the current term.
-func (s *search) touch(file uint32) int32 {
+func (s *matches) touch(file uint32) int32 {
 	n := s.accumulatorOf(file)
 	if a := &s.accs[n]; a.tf == 0 {
 		a.tf = 1 // only a mark: each level adds more
@@ -202,12 +202,12 @@ func (s *search) touch(file uint32) int32 {
 	return n
 }
 
-func (s *search) fileNorms() norms {
+func (s *matches) fileNorms() norms {
 	return norms{tuning.fileK1, tuning.fileB, max(1, s.readable.filelen/float64(max(s.readable.files, 1)))}
 }
 
 // addPosting adds a term to the entries of a block that contain it.
-func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
+func (s *matches) addPosting(a *acc, f *termPosting, i int, weight float64) {
 	l, t := s.table.leaves.at(f.block), &s.words.terms[i]
 	first := int(a.first) + entryOfSlot(int(f.nth), 0)
 	for slot, lv := range f.slots.all() {

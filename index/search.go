@@ -10,12 +10,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A search is one query in progress. It reads one version of the table and one state
-// of the store, so it needs no lock. Each pass keeps its results in a field of its own.
-type search struct {
+// A reader reads one version of the table and one state of the store, so it needs no lock. A
+// search is one in four layers: a request adds the words of a query, matches the candidates,
+// ranked their order, and search the answer. Each layer calls those before it only.
+type reader struct {
 	ctx       context.Context
 	view      memory.View
-	query     *Query
 	table     *table
 	postings  *postingReader
 	analyzer  *analyzer
@@ -23,21 +23,39 @@ type search struct {
 	changed   bool // a hit has changed since it was indexed
 	source    Source
 	documents map[*file]*memory.Document // read so far; nil for a file that does not exist
+	minutes   map[int64]bool             // see [reader.copied]
+	readable  readable
 
-	minutes map[int64]bool // see [search.copied]
+	err error // the first failure; the results are then incomplete
+}
 
-	words    words // of the query, with corrections
-	readable readable
-	dates    queryDates
-	own      bool // a question in the first person
+// A request is a query as the index reads it.
+type request struct {
+	reader
+	query *Query
+	words words // of the query, with corrections
+	dates queryDates
+	own   bool // a question in the first person
+}
 
+// A matches contains the candidates of a request.
+type matches struct {
+	request
 	filter preparedFilter
 	*scores
 	phrases phraseMatches
-	meaning meaningMatches
-	cover   coverWeights
+}
 
-	err error // the first failure; the results are then incomplete
+// A ranked contains the order of the candidates.
+type ranked struct {
+	matches
+	meaning meaningMatches
+}
+
+// A search is one query in progress.
+type search struct {
+	ranked
+	cover coverWeights
 }
 
 // A readable contains the partitions with content that the view can read, and their
@@ -147,8 +165,8 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 
 // browse calls use with a search without a query. The errors are those of
 // [Index.Search], and [api.Unavailable] if the index is damaged.
-func (x *Index) browse(ctx context.Context, view memory.View, use func(*search)) error {
-	err := x.look(ctx, view, &Query{}, func(s *search, _ *builder) { use(s) })
+func (x *Index) browse(ctx context.Context, view memory.View, use func(*reader)) error {
+	err := x.look(ctx, view, &Query{}, func(s *search, _ *builder) { use(&s.reader) })
 	if _, ok := errors.AsType[errDamaged](err); ok {
 		return api.Errorf(api.Unavailable, "the index is filled again from the files").WithHint("retry in a moment")
 	}
@@ -160,21 +178,11 @@ func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store =
 
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
-	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a,
-		phrases: phraseMatches{counts: make(map[entryKey]uint8)},
-		scores:  spare.Get().(*scores), documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool)}
-	for _, p := range view.Partitions() {
-		part := t.partitions[p]
-		if part == nil {
-			continue
-		}
-		r := &s.readable
-		r.partitions = append(r.partitions, part)
-		r.files += part.files
-		r.entries += part.entries
-		r.length += float64(part.length)
-		r.filelen += float64(part.filelen)
-	}
+	s := new(search)
+	s.reader = reader{ctx: ctx, view: view, table: t, postings: l, analyzer: a,
+		documents: make(map[*file]*memory.Document), minutes: make(map[int64]bool), readable: t.readable(view)}
+	s.query, s.scores = q, spare.Get().(*scores)
+	s.phrases.counts = make(map[entryKey]uint8)
 	s.scores.reset(int(t.byNumber.length))
 	return s
 }
@@ -184,9 +192,25 @@ func (s *search) close() {
 	s.postings.close()
 }
 
+// readable returns the partitions with content that a view can read.
+func (t *table) readable(view memory.View) (r readable) {
+	for _, p := range view.Partitions() {
+		part := t.partitions[p]
+		if part == nil {
+			continue
+		}
+		r.partitions = append(r.partitions, part)
+		r.files += part.files
+		r.entries += part.entries
+		r.length += float64(part.length)
+		r.filelen += float64(part.filelen)
+	}
+	return r
+}
+
 // eachBlock calls fn for every block in the readable partitions that contains the
 // term with a key.
-func (s *search) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
+func (s *reader) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
 	for _, p := range s.readable.partitions {
 		if s.err != nil {
 			return
@@ -201,7 +225,7 @@ func (s *search) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
 
 // eachEntry calls fn for every entry in the readable partitions that has the term
 // with a key.
-func (s *search) eachEntry(k key, fn func(entryKey)) {
+func (s *reader) eachEntry(k key, fn func(entryKey)) {
 	s.eachBlock(k, func(_ uint32, r ref, v slots) {
 		for slot := range v.all() {
 			if e := entryOfSlot(int(r.nth), slot); e >= 0 {
@@ -212,4 +236,4 @@ func (s *search) eachEntry(k key, fn func(entryKey)) {
 }
 
 // visible reports whether a block of bleve is in this version of the table.
-func (s *search) visible(block uint32) bool { return s.table.refOf(block).file != noFile }
+func (s *reader) visible(block uint32) bool { return s.table.refOf(block).file != noFile }

@@ -50,7 +50,7 @@ func excerptOf(text string, terms []qterm, idfs []float64) string {
 }
 
 // addTerms adds the terms of the query in an entry to has, from the index.
-func (s *search) addTerms(k entryKey, has map[string]bool) {
+func (s *request) addTerms(k entryKey, has map[string]bool) {
 	for _, t := range s.words.terms {
 		if !has[t.term] {
 			s.eachEntry(termKey(kindWord, t.term), func(found entryKey) {

@@ -69,7 +69,7 @@ func (t *table) countSuccessors(f *file, sign int) {
 // findSuccessor returns the newest readable entry that supersedes an entry. They
 // have the same subject, or the superseded entry has none. Entries that supersede
 // each other have no successors.
-func (s *search) findSuccessor(of entryKey) (next entryKey, ok bool) {
+func (s *reader) findSuccessor(of entryKey) (next entryKey, ok bool) {
 	next, ok = s.nextSuccessor(of)
 	for last, n, more := next, 0, ok; more; last, more = s.nextSuccessor(last) {
 		if n++; n > maxSuccessors || last == of {
@@ -82,7 +82,7 @@ func (s *search) findSuccessor(of entryKey) (next entryKey, ok bool) {
 // Successors returns the readable entries that supersede an entry of a file, for each such
 // entry, by its id. The errors are those of [Index.Search].
 func (x *Index) Successors(ctx context.Context, view memory.View, path string) (refs map[string]Ref, err error) {
-	err = x.browse(ctx, view, func(s *search) {
+	err = x.browse(ctx, view, func(s *reader) {
 		refs = map[string]Ref{}
 		v := s.table.files.get(path)
 		if v == nil || !view.Readable(v.partition) {
@@ -103,7 +103,7 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 	return refs, err
 }
 
-func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
+func (s *reader) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	v := s.table.fileAt(of.file)
 	subject := s.view.SubjectOf(v.partition)
 	for _, id := range v.ids(int(of.entry)) {
@@ -134,7 +134,7 @@ func apart(p, q memory.Partition) bool {
 
 // rank returns a candidate. If its successor is a candidate, too, the rank of the candidate is
 // at most the one behind it.
-func (s *search) rank(c candidate) candidate {
+func (s *matches) rank(c candidate) candidate {
 	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
 		return c
 	}
@@ -149,7 +149,7 @@ func (s *search) rank(c candidate) candidate {
 
 // placeBehind returns a candidate with at most the rank behind its successor, which ranked
 // returns if it is a candidate.
-func (s *search) placeBehind(c candidate, ranked func(entryKey) (candidate, bool)) candidate {
+func (s *matches) placeBehind(c candidate, ranked func(entryKey) (candidate, bool)) candidate {
 	of, ok := s.findSuccessor(c.entryKey)
 	if !ok {
 		return c
@@ -165,7 +165,7 @@ func (s *search) placeBehind(c candidate, ranked func(entryKey) (candidate, bool
 	return c
 }
 
-func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
+func (s *matches) candidateAt(k entryKey) (c candidate, ok bool) {
 	if n := s.at[k.file]; n > 0 {
 		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
 	}

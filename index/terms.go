@@ -45,7 +45,7 @@ func (x *Index) Owners() (owners []string) {
 // those of [Index.Search].
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
 	err error) {
-	err = x.browse(ctx, view, func(s *search) {
+	err = x.browse(ctx, view, func(s *reader) {
 		prefix := letters.Fold(memory.FoldTag(l.Prefix))
 		terms := slices.DeleteFunc(s.termsWithPrefix(kindTag, ""), func(tag string) bool {
 			return !strings.HasPrefix(letters.Fold(tag), prefix)
@@ -71,7 +71,7 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	// that normalizePhrase adds after a whole word.
 	const more = "x"
 	prefix := strings.TrimSuffix(normalizePhrase(l.Prefix+more), more+" ")
-	err = x.browse(ctx, view, func(s *search) {
+	err = x.browse(ctx, view, func(s *reader) {
 		terms := s.termsWithPrefix(kindSection, prefix)
 		names, total = nil, len(terms)
 		for _, term := range l.Page(terms) {
@@ -85,14 +85,14 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 }
 
 // inOrder compares entries by path, then by position in the file.
-func (s *search) inOrder(c, d entryKey) int {
+func (s *reader) inOrder(c, d entryKey) int {
 	return cmp.Or(strings.Compare(s.table.fileAt(c.file).Path, s.table.fileAt(d.file).Path),
 		cmp.Compare(c.entry, d.entry))
 }
 
 // termsWithPrefix returns the sorted terms of a sort that begin with a prefix
 // and occur in the readable partitions.
-func (s *search) termsWithPrefix(sort termKind, prefix string) []string {
+func (s *reader) termsWithPrefix(sort termKind, prefix string) []string {
 	found := map[string]bool{}
 	for _, p := range s.readable.partitions {
 		if s.err == nil {
@@ -104,7 +104,7 @@ func (s *search) termsWithPrefix(sort termKind, prefix string) []string {
 
 // spellHeading returns the spelling of a heading in its first occurrence, or ""
 // if the heading no longer occurs there.
-func (s *search) spellHeading(term string) string {
+func (s *reader) spellHeading(term string) string {
 	first, found := entryKey{}, false
 	s.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()

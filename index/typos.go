@@ -27,7 +27,7 @@ func typoOf(text string, t token) string {
 }
 
 // correctTerm adds the terms that replace the i-th term, which no readable file contains.
-func (s *search) correctTerm(i int) {
+func (s *request) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
 	if t.typo == "" || len(s.words.list) > maxListed || q.KeepTypos || q.Mode == Overlap || q.Cover {
@@ -41,7 +41,7 @@ func (s *search) correctTerm(i int) {
 // similarTerms returns the readable terms that a misspelled word most likely stands for:
 // the most frequent of those that are one edit away. The word is compared as written, because
 // an edit can leave another stem.
-func (s *search) similarTerms(t qterm) (list []string) {
+func (s *request) similarTerms(t qterm) (list []string) {
 	blocks := make(map[string]int)
 	for _, word := range editsOf(t.typo) {
 		s.analyzer.eachToken(word, func(t token) {

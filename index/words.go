@@ -15,7 +15,7 @@ const (
 	maxQueryText = 16 << 10
 
 	// maxTerms bounds the terms of a search. Of a longer text, the rarest count (see
-	// [search.keepRarest]), and in the mode Overlap the first.
+	// [request.keepRarest]), and in the mode Overlap the first.
 	maxTerms = 128
 )
 
@@ -148,7 +148,7 @@ func isNumber(term string) bool {
 
 // keepRarest drops the most frequent terms of a long query, and those that nothing
 // readable contains, except one: no entry contains all words then.
-func (s *search) keepRarest() {
+func (s *request) keepRarest() {
 	terms := s.words.terms
 	if len(terms) <= maxTerms || s.err != nil {
 		return
