@@ -14,6 +14,24 @@ import (
 	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// A runState describes a run of characters of a script without spaces. It holds
+// only the data of the last two characters.
+type runState struct {
+	class  class
+	n      int
+	raw    int     // number of the last characters that are as in the text
+	r      [2]rune // previous characters, newest last
+	starts [2]int
+}
+
+// A wordRange is the range of the bytes of a word.
+type wordRange struct{ start, end int }
+
 // Text of all languages goes through one analysis, the same for files and for
 // queries:
 //
@@ -133,52 +151,6 @@ func classOf(r rune) class {
 	return classNone
 }
 
-// flushWord emits the tokens of the word being read and resets it.
-func (a *analyzer) flushWord() {
-	w := a.word
-	for len(w) > 0 && classOf(w[len(w)-1].r) == classJoin {
-		w = w[:len(w)-1]
-	}
-	a.word = a.word[:0]
-	if len(w) == 0 {
-		return
-	}
-	if n := len(w); n > 2 && isApostrophe(w[n-2].r) && (w[n-1].r == 's' || w[n-1].r == 'S') {
-		w = w[:n-2] // possessive
-	}
-	for i := 1; i < len(w)-1; i++ {
-		if !isApostrophe(w[i].r) {
-			continue
-		}
-		if !isElided(a.text[w[0].start:w[i-1].end], w[i+1].r) {
-			break
-		}
-		a.emitWord(w[:i], false)
-		w, i = w[i+1:], 0
-	}
-	cut := w[:min(len(w), maxWord)]
-	start, end := w[0].start, w[len(w)-1].end
-	a.emitWord(cut, false)
-	for _, p := range splitIdentifier(cut) {
-		a.emitWord(p, true)
-	}
-	a.emitJoined(start, end)
-}
-
-func (a *analyzer) emitWord(w []wordRune, part bool) {
-	term, script := a.termOf(w)
-	if term == "" {
-		return
-	}
-	start, end := w[0].start, w[len(w)-1].end
-	a.emit(token{term: term, start: start, end: end, subword: part})
-	if script == scriptOther && !part {
-		if beginning, cut := FirstRunes(term, 5); cut {
-			a.emit(token{term: beginning + beginningMark, start: start, end: end, subword: true})
-		}
-	}
-}
-
 // termOf returns the term of a word and its script, which is scriptLatin for one with
 // digits.
 func (a *analyzer) termOf(w []wordRune) (string, script) {
@@ -279,57 +251,6 @@ var elided = []string{"l", "d", "j", "m", "t", "s", "n", "c", "qu", "un", "all",
 func isElided(word string, next rune) bool {
 	first := letters.Append(nil, next)
 	return len(first) > 0 && strings.IndexByte("aeiouh", first[0]) >= 0 && slices.Contains(elided, letters.Fold(word))
-}
-
-func isElision(text string, t token) bool {
-	r, n := utf8.DecodeRuneInString(text[t.end:])
-	return isApostrophe(r) && isElided(text[t.start:t.end], firstRune(text[t.end+n:]))
-}
-
-// maxTurns bounds the letters that follow a digit in a word that has parts. In other words,
-// which are encoded data, parts occur by chance.
-const maxTurns = 1
-
-// maxContraction bounds an apostrophe and the characters of an ending after it, as in they're.
-const maxContraction = 3
-
-// splitIdentifier returns the parts of an identifier, or nil for a plain word.
-// It splits at '_', between lower case and upper case, before the last capital
-// of a run of capitals ("HTTPServer"), between letters and digits, and at an apostrophe
-// before more than an ending ("O'Brien"). A part of one character is no word.
-func splitIdentifier(w []wordRune) (parts [][]wordRune) {
-	start, turns := 0, 0
-	cut := func(end, next int) {
-		if end-start > 1 && end-start < len(w) {
-			parts = append(parts, w[start:end])
-		}
-		start = next
-	}
-	for i, c := range w {
-		if c.r == '_' || isApostrophe(c.r) && len(w)-i > maxContraction {
-			cut(i, i+1)
-			continue
-		}
-		if i > 0 && unicode.IsDigit(w[i-1].r) && unicode.IsLetter(c.r) {
-			turns++
-		}
-		if i == start {
-			continue
-		}
-		before := w[i-1].r
-		switch {
-		case unicode.IsUpper(c.r) && unicode.IsLower(before),
-			unicode.IsDigit(c.r) != unicode.IsDigit(before) && !unicode.IsMark(c.r) && !isApostrophe(c.r) &&
-				!isApostrophe(before),
-			unicode.IsUpper(c.r) && unicode.IsUpper(before) && i+1 < len(w) && unicode.IsLower(w[i+1].r):
-			cut(i, i)
-		}
-	}
-	cut(len(w), len(w))
-	if turns > maxTurns {
-		return nil
-	}
-	return parts
 }
 
 // FirstRunes returns the first n code points of s and reports whether s is

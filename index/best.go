@@ -1,40 +1,14 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// compare orders candidates by rank. The order is total: number of phrases,
-// score, entries before those that they supersede, importance, newer time,
-// path, position in the file.
-func (s *matches) compare(c, d candidate) int {
-	if c.phrases != d.phrases {
-		return cmp.Compare(d.phrases, c.phrases)
-	}
-	if c.score != d.score {
-		return cmp.Compare(d.score, c.score)
-	}
-	if c.superseded != d.superseded {
-		return cmp.Compare(c.superseded, d.superseded)
-	}
-	cp, dp := s.table.fileAt(c.file), s.table.fileAt(d.file)
-	return cmp.Or(cmp.Compare(dp.important.at(int(d.entry)), cp.important.at(int(c.entry))),
-		cmp.Compare(s.timeOf(d.entryKey), s.timeOf(c.entryKey)), s.inOrder(c.entryKey, d.entryKey))
-}
-
 // A counts contains the numbers of the candidates, of those that contain all words of the
 // query, and of their files.
 type counts struct{ entries, withAll, files int }
-
-func (s *ranked) bestCandidates(n int) ([]candidate, counts) {
-	if s.meaning.ranks != nil {
-		return s.bestFused(n)
-	}
-	return s.bestByWords(n)
-}
 
 // bestByWords returns the first n candidates by words, and counts all candidates.
 func (s *matches) bestByWords(n int) (top []candidate, total counts) {
@@ -64,13 +38,37 @@ func (s *matches) bestByWords(n int) (top []candidate, total counts) {
 	return top[:min(n, len(top))], total
 }
 
-// dupHash returns the hash of the text of a candidate, or the number of a file whose summary the
-// candidate stands for.
-func (s *ranked) dupHash(c candidate) uint64 {
-	if s.isSummary(c) {
-		return uint64(c.file)
+// rank returns a candidate. If its successor is a candidate, too, the rank of the candidate is
+// at most the one behind it.
+func (s *matches) rank(c candidate) candidate {
+	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
+		return c
 	}
-	return s.entryAt(c.entryKey).dup
+	return s.placeBehind(c, func(k entryKey) (candidate, bool) {
+		next, ok := s.candidateAt(k)
+		if ok {
+			next = s.rank(next)
+		}
+		return next, ok
+	})
+}
+
+// placeBehind returns a candidate with at most the rank behind its successor, which ranked
+// returns if it is a candidate.
+func (s *matches) placeBehind(c candidate, ranked func(entryKey) (candidate, bool)) candidate {
+	of, ok := s.findSuccessor(c.entryKey)
+	if !ok {
+		return c
+	}
+	next, ok := ranked(of)
+	if !ok {
+		return c
+	}
+	if c.phrases > next.phrases || c.phrases == next.phrases && c.score > next.score {
+		c.phrases, c.score = next.phrases, next.score
+	}
+	c.superseded = next.superseded + 1
+	return c
 }
 
 // A fold is a page of candidates, each of which stands for others.
@@ -116,6 +114,15 @@ func (s *ranked) foldCandidates(offset, limit int) (f fold) {
 		s.countOthers(&f)
 	}
 	return f
+}
+
+// dupHash returns the hash of the text of a candidate, or the number of a file whose summary the
+// candidate stands for.
+func (s *ranked) dupHash(c candidate) uint64 {
+	if s.isSummary(c) {
+		return uint64(c.file)
+	}
+	return s.entryAt(c.entryKey).dup
 }
 
 // grouped reports whether the file of a candidate is one hit: if the query groups by

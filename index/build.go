@@ -13,6 +13,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// writeNames writes the words of the names of a file to its first block: a slot stands for
+// a name, and the level is the number of its words.
+func (w *fileWriter) writeNames(doc *memory.Document) {
+	for slot, name := range namesOf(doc) {
+		words := w.nameWords(name)
+		words = words[:min(len(words), maxNameWords)]
+		for _, word := range words {
+			if v := w.slotsOf(kindTitle, word); v != nil {
+				v.set(slot, level(len(words)))
+			}
+		}
+	}
+}
+
 // A builder makes records and blocks of documents. It has buffers, so each
 // goroutine needs its own.
 type builder struct {
@@ -290,15 +304,6 @@ func (b *builder) sumOf(entries []memory.Entry) uint64 {
 	return sumOf(sha256.Sum256(in))
 }
 
-// headingsOf returns the headings above an entry. The names and the description of a file
-// are headings of its first entry.
-func headingsOf(doc *memory.Document, e *memory.Entry) []string {
-	if e != &doc.Entries[0] {
-		return e.Sections
-	}
-	return slices.Concat(doc.Front.Names(), e.Sections, []string{fileName(doc)})
-}
-
 // endsWithQuestion reports whether a text ends with a question mark, which marks
 // of emphasis or quotation may follow.
 func endsWithQuestion(text string) bool {
@@ -367,10 +372,3 @@ func (w *fileWriter) slotsOf(s termKind, term string) *slots {
 	w.builder.terms = append(w.terms, blockTerm{key: key{s, text[1:]}})
 	return &w.terms[len(w.terms)-1].slots
 }
-
-// dupOf returns an equal value for equal texts. It is the prefix of a
-// cryptographic hash, so that an attacker cannot write a text that hides
-// another one.
-func dupOf(norm string) uint64 { return sumOf(sha256.Sum256([]byte(norm))) }
-
-func sumOf(hash [32]byte) uint64 { return binary.LittleEndian.Uint64(hash[:]) }

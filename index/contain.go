@@ -4,7 +4,44 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+
+	"github.com/memwatchd/memwatchd/internal/secrets"
 )
+
+func (s *search) corrections(hits []Hit) (list []Correction) {
+	corrects := make(map[string][]string) // by term
+	for _, t := range s.words.terms {
+		if t.corrects != "" {
+			corrects[t.term] = append(corrects[t.term], t.corrects)
+		}
+	}
+	if len(corrects) == 0 {
+		return nil
+	}
+	for _, h := range hits {
+		// A word of a credential would not be recognized as such by itself.
+		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path},
+			headingsOf(h.Doc, h.Entry)...), "\n"))
+		s.analyzer.eachToken(text, func(t token) {
+			words, ok := corrects[t.term]
+			if !ok || strings.ContainsFunc(text[t.start:t.end], unicode.IsDigit) {
+				return
+			}
+			delete(corrects, t.term)
+			to := strings.ToLower(text[t.start:t.end])
+			for _, word := range words {
+				i := slices.IndexFunc(list, func(c Correction) bool { return c.Word == word })
+				if i < 0 {
+					list = append(list, Correction{Word: word})
+					i = len(list) - 1
+				}
+				list[i].To = append(list[i].To, to)
+			}
+		})
+	}
+	return list
+}
 
 // countContained sets how many entries contain all words of the query, and the words
 // that nothing contains.
@@ -18,10 +55,6 @@ func (s *search) countContained(res *Result, withAll int) {
 	}
 	res.TotalAll, res.Absent = withAll, s.absentWords(res.Corrected)
 }
-
-// maxListed bounds the words of a query that are compared with each hit, and corrected.
-// A longer query is a sentence: most of its words that occur nowhere are right.
-const maxListed = 12
 
 // missingWords returns the words of the query that a text lacks, which has the given
 // terms.

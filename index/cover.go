@@ -4,39 +4,13 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// A ranking always has a first hit, even for a query about a subject that is
-// not in memory. The coverage of a query by an entry detects this case: the
-// share of the words of the query that occur in the entry. Each word is weighted
-// by its rarity among the entries that the view may read. A word that occurs in
-// at most coverRare entries has the maximum weight 1. The words of everyday
-// messages count a fraction of that, even where they are rare. Of Chinese, whose
-// words are not separated, pairs of characters that lie between two words do not
-// count, and of Japanese, pairs with hiragana, which are mostly endings.
-//
-// An entry easily covers a few words, even by chance, and no entry covers a
-// large part of many words. So the denominator of the share is at least
-// coverFew and at most coverMany words. With the threshold 0.4, one rare word of
-// a short question is enough, and common words in a long text never are.
-// Messages that are neither a question nor only words of a topic are mostly
-// instructions ("make a backup first"): for these, at least two words must
-// occur.
-//
-// The constants were chosen with this threshold on three sets of queries in
-// English and Chinese: questions about conversations, questions about other
-// conversations, and everyday messages to agents ("run the tests again").
-// [TestEvalCover] prints the results.
-const (
-	coverFew     = 2.2
-	coverOther   = 3.5 // in place of coverFew, for other messages
-	coverMany    = 4
-	coverRoutine = 0.25 // weight of a word of [routineWords]
-	coverRare    = 4    // number of entries with a rare word
-	coverClose   = 200  // of as many readable entries one is close to a query
-)
+// A search is one query in progress.
+type search struct {
+	ranked
+	cover coverWeights
+}
 
 // Covered returns the hits of a query that concern it, in their order: none if
 // no hit covers the share min of the query, else those that do, and those whose text contains a word of the query as it is written there. If one
@@ -139,12 +113,6 @@ func (s *search) weighTerms() {
 		s.cover.sum += w
 	}
 }
-
-var questionRE = lazyregexp.New(`(?i)[?？]|^[^\pL]*(?:who|whose|what|when|where|which|why|how|` +
-	`wer|wann|wo|wie|warum|welche[rsmn]?|qui|quand|où|pourquoi|quel(?:le)?s?|qué|cuándo|dónde|cómo|quién|cuál|` +
-	`chi|quando|dove|perché|quale|quem|onde|qual|кто|что|где|когда|как|почему|kto|gdzie|kiedy|jak|dlaczego|` +
-	`waar|wanneer|hoe|waarom|welke)(?:\PL|$)|` +
-	`^\W*(?:am|are|was|were|do|did|have|had) (?:i|we)\b|[吗呢什哪谁几怎]|多少|为何`)
 
 // isTopic reports whether a message is a question, or only words of a topic. These contain
 // no routine words, or neither begin with one nor contain stop words (shoe size).

@@ -1,32 +1,21 @@
 package index
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
+	"syscall"
+
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/memwatchd/memwatchd/internal/panics"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // errDamaged wraps an error of bleve about its own files, and the panics and faults that
 // such files cause.
 type errDamaged struct{ error }
-
-// damaged marks an error of bleve as damage of the index, unless the context
-// has ended.
-func (s *reader) damaged(err error) error {
-	if err == nil || s.ctx.Err() != nil {
-		return err
-	}
-	return errDamaged{err}
-}
 
 // A panicError is a panic, without its value, which may contain text.
 type panicError struct {
@@ -71,84 +60,21 @@ func (e *panicError) cause() string {
 	return e.stack[i]
 }
 
-// refillPause is the time after an index was filled again in which another failure with
-// the same cause does not remove it: filling it again does not help, and meanwhile all
-// answers are incomplete.
-const refillPause = 10 * time.Minute
+// errUnsaved reports that too many changes wait for a disk that fails.
+var errUnsaved = errors.New("cannot save the index")
 
-// mayRefill reports whether a failure may remove the index, and records that it does.
-func (x *Index) mayRefill(failure error) bool {
-	cause := "error"
-	if p, ok := errors.AsType[*panicError](failure); ok {
-		cause = p.cause()
-	}
-	last, known := x.refills[cause]
-	if known && time.Since(last) < refillPause {
-		return false
-	}
-	x.refills[cause] = time.Now()
-	return true
+// diskFull reports whether err means that the disk or the quota is full. It compares
+// the text, because scorch does not keep the error.
+func diskFull(err error) bool { return containsText(err, syscall.ENOSPC, syscall.EDQUOT) }
+
+// lacksResources reports whether err means a lack of system resources, a read-only file
+// system or a disk that does not respond. Such an error is no evidence of a damaged index.
+func lacksResources(err error) bool {
+	return diskFull(err) || errors.Is(err, errUnsaved) ||
+		containsText(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+			syscall.EROFS, berrors.ErrTimeout)
 }
 
-// recoverStore handles a failure of a store. The store and the table may differ from
-// then on, so recoverStore removes the index, unless the cause is a lack of resources,
-// and opens it again. Every file must then be applied again. If it has done so for the same
-// cause recently, it keeps the store. The caller must hold x.writing.
-func (x *Index) recoverStore(failed *store, cause error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if failed == nil || x.store != failed {
-		return // opened again since
-	}
-	lacks := lacksResources(cause)
-	if !lacks && !x.mayRefill(cause) {
-		x.opt.Logger.Error("index failed again", "err", cause)
-		x.problem = x.describeError(fmt.Sprintf("index failed again within %v of filling it; "+
-			"the searches that fail read the %d newest files instead", refillPause, newestFiles), cause)
-		return
-	}
-	x.opt.Logger.Error("index failed, filling it again from the files", "err", cause)
-	if err := failed.close(); err != nil {
-		x.opt.Logger.Warn("cannot close the index", "err", err)
-	}
-	if !lacks {
-		if err := os.RemoveAll(x.dir); err != nil {
-			x.opt.Logger.Warn("cannot remove the index", "err", err)
-		}
-	}
-	x.problem = x.describeError("index failed, comparing all files", cause)
-	if err := x.openStore(); err != nil {
-		x.opt.Logger.Error("cannot open the index", "err", err)
-	}
-	if x.opt.OnIncomplete != nil {
-		go x.opt.OnIncomplete()
-	}
-}
-
-// newestFiles is the number of files that a search without the store reads.
-const newestFiles = 500
-
-// searchFiles is Search without the store. It reads the newest readable files.
-func (x *Index) searchFiles(ctx context.Context, view memory.View, q Query) (res Result, err error) {
-	var files []*file
-	for _, v := range x.snapshot().byNumber.all() {
-		if v != nil && view.Readable(v.partition) {
-			files = append(files, v)
-		}
-	}
-	slices.SortFunc(files, func(a, b *file) int {
-		return cmp.Or(cmp.Compare(b.newest, a.newest), strings.Compare(a.file.Path, b.file.Path))
-	})
-	var docs []*memory.Document
-	for _, v := range files[:min(len(files), newestFiles)] {
-		if doc, err := x.opt.Source.Load(v.Path); err == nil {
-			docs = append(docs, doc)
-		}
-	}
-	err = recoverPanic("search files", func() (err error) {
-		res, err = x.Rank(ctx, view, q, docs)
-		return err
-	})
-	res.Degraded = true
-	return res, err
+func containsText(err error, texts ...error) bool {
+	return slices.ContainsFunc(texts, func(t error) bool { return strings.Contains(err.Error(), t.Error()) })
 }

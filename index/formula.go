@@ -1,6 +1,8 @@
 package index
 
-import "math"
+import (
+	"math"
+)
 
 // tuning holds the constants of ranking by relevance. They were chosen on
 // judged collections. Changing one changes the golden files.
@@ -47,28 +49,4 @@ type norms struct{ k1, b, average float64 }
 // this factor times the idf of the term.
 func (n *norms) saturate(tf float64, length uint32) float64 {
 	return tf * (n.k1 + 1) / (tf + n.k1*(1-n.b+n.b*float64(length)/n.average))
-}
-
-// ageHours returns the age of t in hours, at least 0.
-func ageHours(now, t int64) float64 {
-	if t >= now {
-		return 0
-	}
-	return float64(now-t) / 3.6e12
-}
-
-// overlapScore returns the exact score of an entry whose text or tags contain
-// the given number of hits among the distinct tokens of the query. weight is that of
-// its partition.
-func overlapScore(q *Query, weight float64, time int64, importance float64, hits, tokens int) (float64, Why) {
-	var w Why
-	if tokens > 0 {
-		w.Text = float64(hits) / float64(tokens)
-	}
-	if time != noTime {
-		w.Recency = 1 / (1 + ageHours(q.AsOf.UnixNano(), time))
-	}
-	w.Importance = importance
-	w.Text, w.Recency, w.Importance = w.Text*weight, w.Recency*weight, w.Importance*weight
-	return w.Text*(1-q.Bias) + w.Recency*q.Bias + w.Importance*0.15, w
 }

@@ -8,6 +8,72 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// A ranked contains the order of the candidates.
+type ranked struct {
+	matches
+	meaning meaningMatches
+}
+
+func (s *ranked) bestCandidates(n int) ([]candidate, counts) {
+	if s.meaning.ranks != nil {
+		return s.bestFused(n)
+	}
+	return s.bestByWords(n)
+}
+
+// explainScore returns the explanation of the score of a candidate. It includes the
+// terms if they were recorded.
+func (s *ranked) explainScore(c candidate) (w Why) {
+	r := s.meaning.ranks[c.entryKey]
+	if r == nil {
+		return s.explainWords(c)
+	}
+	if r.words > 0 {
+		c.score = r.score
+		w = s.explainWords(c)
+	}
+	w.WordsRank, w.MeaningRank, w.Cosine = r.words, r.meaning, float64(r.cosine)
+	return w
+}
+
+// isSummary reports whether a candidate stands for the summary of a session, because the words
+// of the query are only there.
+func (s *ranked) isSummary(c candidate) bool {
+	i := s.at[c.file]
+	return i > 0 && s.accs[i-1].some == 0 && s.meaning.ranks[c.entryKey] == nil &&
+		s.table.fileAt(c.file).Kind == memory.Session
+}
+
+// A ranking always has a first hit, even for a query about a subject that is
+// not in memory. The coverage of a query by an entry detects this case: the
+// share of the words of the query that occur in the entry. Each word is weighted
+// by its rarity among the entries that the view may read. A word that occurs in
+// at most coverRare entries has the maximum weight 1. The words of everyday
+// messages count a fraction of that, even where they are rare. Of Chinese, whose
+// words are not separated, pairs of characters that lie between two words do not
+// count, and of Japanese, pairs with hiragana, which are mostly endings.
+//
+// An entry easily covers a few words, even by chance, and no entry covers a
+// large part of many words. So the denominator of the share is at least
+// coverFew and at most coverMany words. With the threshold 0.4, one rare word of
+// a short question is enough, and common words in a long text never are.
+// Messages that are neither a question nor only words of a topic are mostly
+// instructions ("make a backup first"): for these, at least two words must
+// occur.
+//
+// The constants were chosen with this threshold on three sets of queries in
+// English and Chinese: questions about conversations, questions about other
+// conversations, and everyday messages to agents ("run the tests again").
+// [TestEvalCover] prints the results.
+const (
+	coverFew     = 2.2
+	coverOther   = 3.5 // in place of coverFew, for other messages
+	coverMany    = 4
+	coverRoutine = 0.25 // weight of a word of [routineWords]
+	coverRare    = 4    // number of entries with a rare word
+	coverClose   = 200  // of as many readable entries one is close to a query
+)
+
 // A hybrid search ranks the entries by words and by meaning, and adds the scores of
 // both lists after it has scaled them to at most 1 (Bruch, Gai and Ingber 2023). Each
 // list contains readable entries that pass the filter, and nothing else.
@@ -139,20 +205,6 @@ func (s *ranked) raiseReplies(excluded []string) {
 	}
 	s.meaning.least = least - fuseMargin
 	s.meaning.most = s.meaning.ranks[slices.MaxFunc(s.meaning.list, most).entryKey].similar
-}
-
-// passesPhrases reports whether an entry contains no excluded phrase and, if the
-// query requires its phrases, all of them.
-func (s *matches) passesPhrases(k entryKey, excluded []string) bool {
-	var phrases []string
-	if s.query.Exact {
-		phrases = s.words.phrases
-	}
-	if len(phrases)+len(excluded) == 0 {
-		return true
-	}
-	n, ok := s.phrasesIn(k, phrases, excluded)
-	return ok && int(n) == len(phrases)
 }
 
 // entriesOf returns the entries with a text that pass the filter, in order.

@@ -1,22 +1,10 @@
 package index
 
 import (
-	"context"
-	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
-
-type entryKey struct {
-	file  uint32
-	entry int32
-}
 
 // buildHits sets the page of hits, and returns the number of candidates with all words of the
 // query.
@@ -68,14 +56,6 @@ func (s *search) buildHits(res *Result) (withAll int) {
 	return f.total.withAll
 }
 
-// isSummary reports whether a candidate stands for the summary of a session, because the words
-// of the query are only there.
-func (s *ranked) isSummary(c candidate) bool {
-	i := s.at[c.file]
-	return i > 0 && s.accs[i-1].some == 0 && s.meaning.ranks[c.entryKey] == nil &&
-		s.table.fileAt(c.file).Kind == memory.Session
-}
-
 // describeHit sets the fields that compare a hit with the words of the query.
 func (s *search) describeHit(c candidate, h *Hit) {
 	e := h.Entry
@@ -95,110 +75,3 @@ func (s *search) describeHit(c candidate, h *Hit) {
 }
 
 const maxAlso = 10 // references in Hit.AlsoAt
-
-// refTo returns the reference to an entry, or nil if its file has changed.
-func (s *reader) refTo(k entryKey) *Ref {
-	doc, e := s.resolveEntry(k)
-	if doc == nil {
-		return nil
-	}
-	return &Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
-}
-
-// loaders bounds the number of files that are read concurrently.
-const loaders = 4
-
-// loadFiles reads files that have not been read.
-func (s *reader) loadFiles(all ...*file) {
-	if s.err != nil {
-		return
-	}
-	var files []*file
-	for _, f := range all {
-		if _, ok := s.documents[f]; !ok {
-			s.documents[f] = nil
-			files = append(files, f)
-		}
-	}
-	if len(files) == 0 {
-		return
-	}
-	docs := make([]*memory.Document, len(files))
-	var g errgroup.Group
-	g.SetLimit(loaders)
-	for i, f := range files {
-		g.Go(func() error {
-			return recoverPanic("read file", func() error {
-				doc, err := s.source.Load(f.Path)
-				if errors.Is(err, fs.ErrNotExist) {
-					return nil
-				}
-				docs[i] = doc
-				return err
-			})
-		})
-	}
-	s.err = g.Wait()
-	for i, f := range files {
-		s.documents[f] = docs[i]
-	}
-}
-
-// resolveEntry returns the current version of an entry and the part of its file that the
-// view can read. If the file has changed since it was indexed, it is the entry with the
-// same text. If there is none, resolveEntry returns nil, and the result is degraded until
-// the index has the change.
-func (s *reader) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
-	v := s.table.fileAt(k.file)
-	s.loadFiles(v)
-	if s.err != nil {
-		return nil, nil
-	}
-	doc := s.documents[v.file]
-	if doc != nil && s.view.Readable(doc.Partition) {
-		doc = withTitle(doc)
-		for n := range doc.Entries { // first the one at the same place
-			e := doc.ShownEntry((n + int(k.entry)) % len(doc.Entries))
-			if dupOf(e.Norm) == v.entries[k.entry].dup {
-				return doc, e
-			}
-		}
-	}
-	s.degraded, s.changed = true, true
-	return nil, nil
-}
-
-// ByID returns the readable entries with an explicit id, ordered by path, or
-// none. The errors are those of [Index.Search].
-func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
-	return x.findRefs(ctx, view, termKey(kindID, id))
-}
-
-// LinksTo returns the readable entries that may link to a file: by its path, or by one
-// of its keys, see [memory.Document.NameKeys]. They are ordered by path. The errors
-// are those of [Index.Search].
-func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys []string) ([]Ref, error) {
-	terms := []key{termKey(kindLink, path)}
-	for _, key := range keys {
-		terms = append(terms, termKey(kindMention, key))
-	}
-	return x.findRefs(ctx, view, terms...)
-}
-
-// findRefs returns the readable entries that have one of the terms, given as keys
-// without a partition.
-func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...key) (refs []Ref, err error) {
-	err = x.browse(ctx, view, func(s *reader) {
-		var found []entryKey
-		for _, term := range terms {
-			s.eachEntry(term, func(k entryKey) { found = append(found, k) })
-		}
-		slices.SortFunc(found, s.inOrder)
-		for _, k := range slices.Compact(found) {
-			if ref := s.refTo(k); ref != nil { // a later call finds the entries of a changed file
-				refs = append(refs, *ref)
-			}
-		}
-	})
-	return refs, err
-}

@@ -10,9 +10,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
-// A wordRange is the range of the bytes of a word.
-type wordRange struct{ start, end int }
-
 // emitJoined emits the identifiers that end with the word between two bytes: the word and
 // its symbols (C++, C#), and, as one word, the word and the one that a hyphen, a slash or
 // a dot joins to it (email for e-mail, nodejs for Node.js). Between digits, a dot remains.

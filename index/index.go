@@ -19,6 +19,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// isDegraded reports whether the index may lack files.
+func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store == nil }
+
 // Options configures an index.
 type Options struct {
 	// Source reads the current files.

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -64,90 +63,11 @@ func (a *analyzer) nameWords(text string) []string {
 	return some
 }
 
-// writeNames writes the words of the names of a file to its first block: a slot stands for
-// a name, and the level is the number of its words.
-func (w *fileWriter) writeNames(doc *memory.Document) {
-	for slot, name := range namesOf(doc) {
-		words := w.nameWords(name)
-		words = words[:min(len(words), maxNameWords)]
-		for _, word := range words {
-			if v := w.slotsOf(kindTitle, word); v != nil {
-				v.set(slot, level(len(words)))
-			}
-		}
+// headingsOf returns the headings above an entry. The names and the description of a file
+// are headings of its first entry.
+func headingsOf(doc *memory.Document, e *memory.Entry) []string {
+	if e != &doc.Entries[0] {
+		return e.Sections
 	}
-}
-
-// A place is a name of a file.
-type place struct {
-	file uint32
-	slot int
-}
-
-// rankNames places the first entries of the files whose name is the query before others,
-// as if the name were a phrase.
-func (s *matches) rankNames() {
-	if s.err != nil || s.query.Mode != Relevance || len(s.words.phrases) > 0 {
-		return
-	}
-	words := s.nameQuery()
-	for p, length := range s.namesWith(words) {
-		if length <= len(words) {
-			s.phrases.counts[entryKey{p.file, 0}] = 1
-		}
-	}
-}
-
-// nameQuery returns the words of the query, the rarest first: for each, the terms any of which
-// a name can have. Words that nothing contains do not count.
-func (s *request) nameQuery() (words [][]string) {
-	blocks := make(map[string]int)
-	for _, term := range s.analyzer.nameWords(s.query.Text) {
-		terms := s.insteadOf(term)
-		blocks[term] = s.countBlocks(terms)
-		if blocks[term] > 0 {
-			words = append(words, terms)
-		}
-	}
-	slices.SortStableFunc(words, func(a, b []string) int { return cmp.Compare(blocks[a[0]], blocks[b[0]]) })
-	if len(words) > maxNameQuery {
-		return nil
-	}
-	return words
-}
-
-// namesWith returns the names that have all the words, with the numbers of their words.
-func (s *reader) namesWith(words [][]string) (names map[place]int) {
-	for i, terms := range words {
-		has := make(map[place]int)
-		for _, term := range terms {
-			s.eachBlock(termKey(kindTitle, term), func(_ uint32, r ref, v slots) {
-				for slot, length := range v.all() {
-					p := place{r.file, slot}
-					if _, ok := names[p]; ok || i == 0 {
-						has[p] = int(length)
-					}
-				}
-			})
-		}
-		names = has
-	}
-	return names
-}
-
-// insteadOf returns a term and those that replace it: corrections, and words that it is the
-// beginning of.
-func (s *request) insteadOf(term string) []string {
-	terms := []string{term}
-	i := slices.IndexFunc(s.words.terms, func(t qterm) bool { return t.term == term && t.whole })
-	if i < 0 {
-		return terms
-	}
-	for _, t := range s.words.terms[i+1:] {
-		if !t.instead {
-			break
-		}
-		terms = append(terms, t.term)
-	}
-	return terms
+	return slices.Concat(doc.Front.Names(), e.Sections, []string{fileName(doc)})
 }

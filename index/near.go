@@ -3,14 +3,42 @@ package index
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
+
+// withTitle returns a document, which may be nil. Of a note without text, it returns a copy
+// with one entry: the title, without an id and lines. A title with a credential is no entry.
+func withTitle(doc *memory.Document) *memory.Document {
+	if doc == nil || len(doc.Entries) > 0 || doc.Place.Kind != memory.Note || doc.Place.Copy != "" {
+		return doc
+	}
+	title := doc.Title()
+	if secrets.Find(title) != nil {
+		return doc
+	}
+	note := *doc
+	note.Entries = []memory.Entry{{Text: title, Norm: normalizePhrase(title), Heading: -1, Tags: doc.Front.Tags,
+		Partition: doc.Partition}}
+	return &note
+}
+
+// CountEntries returns the number of entries of a document in the index.
+func CountEntries(doc *memory.Document) int { return len(withTitle(doc).Entries) }
+
+func sumOf(hash [32]byte) uint64 { return binary.LittleEndian.Uint64(hash[:]) }
+
+// dupOf returns an equal value for equal texts. It is the prefix of a
+// cryptographic hash, so that an attacker cannot write a text that hides
+// another one.
+func dupOf(norm string) uint64 { return sumOf(sha256.Sum256([]byte(norm))) }
 
 // Vectors compares the meaning of texts. An implementation stores one vector for
 // each text that [Texts] returns, by partition and key, and never lets a vector of

@@ -6,15 +6,68 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
-	berrors "go.etcd.io/bbolt/errors"
-
 	"github.com/memwatchd/memwatchd/internal/state"
 )
+
+// mayRefill reports whether a failure may remove the index, and records that it does.
+func (x *Index) mayRefill(failure error) bool {
+	cause := "error"
+	if p, ok := errors.AsType[*panicError](failure); ok {
+		cause = p.cause()
+	}
+	last, known := x.refills[cause]
+	if known && time.Since(last) < refillPause {
+		return false
+	}
+	x.refills[cause] = time.Now()
+	return true
+}
+
+// refillPause is the time after an index was filled again in which another failure with
+// the same cause does not remove it: filling it again does not help, and meanwhile all
+// answers are incomplete.
+const refillPause = 10 * time.Minute
+
+// recoverStore handles a failure of a store. The store and the table may differ from
+// then on, so recoverStore removes the index, unless the cause is a lack of resources,
+// and opens it again. Every file must then be applied again. If it has done so for the same
+// cause recently, it keeps the store. The caller must hold x.writing.
+func (x *Index) recoverStore(failed *store, cause error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if failed == nil || x.store != failed {
+		return // opened again since
+	}
+	lacks := lacksResources(cause)
+	if !lacks && !x.mayRefill(cause) {
+		x.opt.Logger.Error("index failed again", "err", cause)
+		x.problem = x.describeError(fmt.Sprintf("index failed again within %v of filling it; "+
+			"the searches that fail read the %d newest files instead", refillPause, newestFiles), cause)
+		return
+	}
+	x.opt.Logger.Error("index failed, filling it again from the files", "err", cause)
+	if err := failed.close(); err != nil {
+		x.opt.Logger.Warn("cannot close the index", "err", err)
+	}
+	if !lacks {
+		if err := os.RemoveAll(x.dir); err != nil {
+			x.opt.Logger.Warn("cannot remove the index", "err", err)
+		}
+	}
+	x.problem = x.describeError("index failed, comparing all files", cause)
+	if err := x.openStore(); err != nil {
+		x.opt.Logger.Error("cannot open the index", "err", err)
+	}
+	if x.opt.OnIncomplete != nil {
+		go x.opt.OnIncomplete()
+	}
+}
+
+// newestFiles is the number of files that a search without the store reads.
+const newestFiles = 500
 
 // Open opens the index in dir, an existing directory. The caller must hold the lock of
 // the directory. If the index is damaged, Open removes it and opens an empty one. If
@@ -224,23 +277,4 @@ func (x *Index) ensureOpen() error {
 		return errors.New(x.problem)
 	}
 	return x.openStore()
-}
-
-// errUnsaved reports that too many changes wait for a disk that fails.
-var errUnsaved = errors.New("cannot save the index")
-
-// diskFull reports whether err means that the disk or the quota is full. It compares
-// the text, because scorch does not keep the error.
-func diskFull(err error) bool { return containsText(err, syscall.ENOSPC, syscall.EDQUOT) }
-
-// lacksResources reports whether err means a lack of system resources, a read-only file
-// system or a disk that does not respond. Such an error is no evidence of a damaged index.
-func lacksResources(err error) bool {
-	return diskFull(err) || errors.Is(err, errUnsaved) ||
-		containsText(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
-			syscall.EROFS, berrors.ErrTimeout)
-}
-
-func containsText(err error, texts ...error) bool {
-	return slices.ContainsFunc(texts, func(t error) bool { return strings.Contains(err.Error(), t.Error()) })
 }

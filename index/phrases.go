@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,19 +9,83 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// passesPhrases reports whether an entry contains no excluded phrase and, if the
+// query requires its phrases, all of them.
+func (s *matches) passesPhrases(k entryKey, excluded []string) bool {
+	var phrases []string
+	if s.query.Exact {
+		phrases = s.words.phrases
+	}
+	if len(phrases)+len(excluded) == 0 {
+		return true
+	}
+	n, ok := s.phrasesIn(k, phrases, excluded)
+	return ok && int(n) == len(phrases)
+}
+
+// A place is a name of a file.
+type place struct {
+	file uint32
+	slot int
+}
+
+// rankNames places the first entries of the files whose name is the query before others,
+// as if the name were a phrase.
+func (s *matches) rankNames() {
+	if s.err != nil || s.query.Mode != Relevance || len(s.words.phrases) > 0 {
+		return
+	}
+	words := s.nameQuery()
+	for p, length := range s.namesWith(words) {
+		if length <= len(words) {
+			s.phrases.counts[entryKey{p.file, 0}] = 1
+		}
+	}
+}
+
+// nameQuery returns the words of the query, the rarest first: for each, the terms any of which
+// a name can have. Words that nothing contains do not count.
+func (s *request) nameQuery() (words [][]string) {
+	blocks := make(map[string]int)
+	for _, term := range s.analyzer.nameWords(s.query.Text) {
+		terms := s.insteadOf(term)
+		blocks[term] = s.countBlocks(terms)
+		if blocks[term] > 0 {
+			words = append(words, terms)
+		}
+	}
+	slices.SortStableFunc(words, func(a, b []string) int { return cmp.Compare(blocks[a[0]], blocks[b[0]]) })
+	if len(words) > maxNameQuery {
+		return nil
+	}
+	return words
+}
+
+// namesWith returns the names that have all the words, with the numbers of their words.
+func (s *reader) namesWith(words [][]string) (names map[place]int) {
+	for i, terms := range words {
+		has := make(map[place]int)
+		for _, term := range terms {
+			s.eachBlock(termKey(kindTitle, term), func(_ uint32, r ref, v slots) {
+				for slot, length := range v.all() {
+					p := place{r.file, slot}
+					if _, ok := names[p]; ok || i == 0 {
+						has[p] = int(length)
+					}
+				}
+			})
+		}
+		names = has
+	}
+	return names
+}
+
 // maxPhraseFiles bounds the number of files that are read to find phrases, and
 // enoughPhrases the number of entries with the phrases beside those of the page.
 const (
 	maxPhraseFiles = 1000
 	enoughPhrases  = 300
 )
-
-// A phraseMatches contains the phrases of a query in its candidates.
-type phraseMatches struct {
-	counts   map[entryKey]uint8 // number of phrases, or of names, in the candidates that contain some
-	complete int                // number of candidates that contain all phrases
-	note     string
-}
 
 // applyPhrases counts the wanted phrases in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without

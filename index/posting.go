@@ -5,11 +5,24 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"iter"
+	"math"
 	"math/bits"
 
 	bleve "github.com/blevesearch/bleve_index_api"
 
 	"github.com/memwatchd/memwatchd/memory"
+)
+
+// maxBlocks bounds the index, and the memory that a damaged record can request.
+const maxBlocks = 1 << 26
+
+// purgeBlock is the number of a block without content.
+const purgeBlock = maxBlocks - 1
+
+// noFile is the file of an unused block, and noBlock the number of a new one.
+const (
+	noFile  = math.MaxUint32
+	noBlock = math.MaxUint32
 )
 
 // The mapping to bleve documents.
@@ -110,7 +123,8 @@ func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 // short. A term is usually in one slot, or in several slots with the same
 // level. rankOf maps the most frequent level to the smallest number, and
 // levelRanked is its inverse.
-func rankOf(l level) uint64      { return uint64(l+5) % 7 }
+func rankOf(l level) uint64 { return uint64(l+5) % 7 }
+
 func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 
 // frequency returns the encoding of the slots. It is never zero, which bleve
@@ -266,12 +280,18 @@ func blockNumber(id []byte) (number uint32, ok bool) {
 	return number, number < maxBlocks
 }
 
-func (b *block) ID() string                                 { return blockID(b.number) }
-func (b *block) NumPlainTextBytes() uint64                  { return 0 }
-func (b *block) StoredFieldsBytes() uint64                  { return uint64(len(b.path) + len(b.record)) }
-func (b *block) Indexed() bool                              { return true }
-func (b *block) HasComposite() bool                         { return false }
+func (b *block) ID() string { return blockID(b.number) }
+
+func (b *block) NumPlainTextBytes() uint64 { return 0 }
+
+func (b *block) StoredFieldsBytes() uint64 { return uint64(len(b.path) + len(b.record)) }
+
+func (b *block) Indexed() bool { return true }
+
+func (b *block) HasComposite() bool { return false }
+
 func (b *block) VisitComposite(bleve.CompositeFieldVisitor) {}
+
 func (b *block) AddIDField() {
 	b.id = bleve.TokenFrequencies{b.ID(): &singleSlots[0]}
 }
@@ -309,12 +329,20 @@ type field struct {
 	terms   bleve.TokenFrequencies
 }
 
-func (f field) Name() string                                     { return f.name }
-func (f field) Value() []byte                                    { return f.value }
-func (f field) ArrayPositions() []uint64                         { return nil }
-func (f field) EncodedFieldType() byte                           { return 't' }
-func (f field) Analyze()                                         {}
-func (f field) Options() bleve.FieldIndexingOptions              { return f.options }
-func (f field) AnalyzedLength() int                              { return 1 }
-func (f field) NumPlainTextBytes() uint64                        { return 0 }
+func (f field) Name() string { return f.name }
+
+func (f field) Value() []byte { return f.value }
+
+func (f field) ArrayPositions() []uint64 { return nil }
+
+func (f field) EncodedFieldType() byte { return 't' }
+
+func (f field) Analyze() {}
+
+func (f field) Options() bleve.FieldIndexingOptions { return f.options }
+
+func (f field) AnalyzedLength() int { return 1 }
+
+func (f field) NumPlainTextBytes() uint64 { return 0 }
+
 func (f field) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return f.terms }

@@ -1,13 +1,152 @@
 package index
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
+
+// A FileInfo describes the indexed version of a file.
+type FileInfo struct {
+	Path    string
+	Kind    memory.Kind
+	Owner   string // owner key of the place, which may change independently of the file
+	Day     string // YYYY-MM-DD, for sessions and daily logs
+	Session string // session_id; readable with the frontmatter
+	Claim   string // subject that the file claims its directory for
+	Stamp   memory.Stamp
+	Hash    [32]byte // SHA-256 of the indexed bytes
+	Entries int      // not stored, nor is the next
+	Tasks   bool     // some entry has a task
+	// Truncated reports that the file has more different words than the index
+	// contains of one file, so that searches do not find all of its text.
+	Truncated bool
+
+	file *file
+}
+
+// SameVersion reports whether both describe the same version of the same file.
+func (i FileInfo) SameVersion(o FileInfo) bool {
+	return i.Path == o.Path && i.Stamp == o.Stamp && i.Hash == o.Hash && i.Kind == o.Kind && i.Owner == o.Owner
+}
+
+// Readable reports whether the view may read any part of the indexed file.
+func (i FileInfo) Readable(v memory.View) bool { return i.file != nil && v.Readable(i.file.partition) }
+
+// SessionName returns the session of the file: its session_id, otherwise the session of the
+// file name. It returns "" for a file without a session.
+func (i FileInfo) SessionName() string { return cmp.Or(i.Session, i.file.name) }
+
+// Version returns a value that changes with the content that the view may read,
+// and the number of readable entries. It returns false if the view cannot read
+// any part of the file.
+func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) {
+	if !i.Readable(v) {
+		return 0, 0, false
+	}
+	return sumOf(i.Hash), i.Entries, true
+}
+
+// EachEntry calls use with the time and the number of words of each entry that the
+// view may read, in order. The time is zero if it is unknown. EachEntry returns
+// false if the view cannot read any part of the file.
+func (i FileInfo) EachEntry(v memory.View, use func(at time.Time, words int)) bool {
+	if !i.Readable(v) {
+		return false
+	}
+	for _, e := range i.file.entries {
+		var at time.Time
+		if e.time != noTime {
+			at = time.Unix(0, e.time)
+		}
+		use(at, int(e.length))
+	}
+	return true
+}
+
+const forever = math.MaxInt64
+
+// A link is an id that an entry of a file supersedes.
+type link struct {
+	id    uint64 // see [idIn]
+	entry uint32
+}
+
+func hashOf(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// idIn returns the hash of an id, given as its hash, in the file at a path, or in any file if
+// the path is empty.
+func idIn(path string, id uint64) uint64 { return hashOf(path)*31 + id }
+
+// linksOf returns the links of a document. An entry without a subject, or written by
+// others, supersedes nothing, because such an entry must not affect those of a subject.
+func linksOf(doc *memory.Document) (links []link) {
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.Supersedes == "" || e.Partition.Owner == "" || e.By != "" || memory.IsUntrustedSource(e.Source) {
+			continue
+		}
+		path, id := "", e.Supersedes
+		if at := strings.LastIndexByte(id, '#'); at >= 0 {
+			path, id = id[:at], id[at+1:]
+		} else if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }) {
+			path = doc.Place.Path
+		}
+		links = append(links, link{idIn(path, hashOf(id)), uint32(i)})
+	}
+	return links
+}
+
+// codeLinks codes the links of a file.
+func (f *file) codeLinks(c *codec) {
+	list(c, &f.links, 9)
+	for i := range f.links {
+		fixed(c, &f.links[i].id)
+		number(c, &f.links[i].entry)
+		c.bad = c.bad || int(f.links[i].entry) >= len(f.entries)
+	}
+}
+
+type entryKey struct {
+	file  uint32
+	entry int32
+}
+
+// texts returns the texts of the file, which may be nil.
+func (f *file) texts() (list []TextRef) {
+	if f == nil {
+		return nil
+	}
+	for _, k := range f.keys {
+		if k != 0 {
+			list = append(list, TextRef{f.partition, k})
+		}
+	}
+	return list
+}
+
+// ids returns the ids by which an entry may be superseded, as in link.
+func (f *file) ids(entry int) [2]uint64 {
+	id := f.entries[entry].id
+	return [...]uint64{idIn("", id), idIn(f.Path, id)}
+}
+
+// reuses reports whether the file, which may be nil, has the i-th block from the record
+// before, where it has the number n.
+func (f *file) reuses(i int, n uint32) bool {
+	return f != nil && i < len(f.blocks) && f.blocks[i] == n
+}
 
 // A file is the record of one file. It contains the data for ranking and
 // filtering its entries and for detecting changes of the file. It contains no

@@ -2,23 +2,9 @@ package index
 
 import (
 	"context"
-	"slices"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// filesNamed returns the readable files that links find by a key, see
-// [memory.NameKey], ordered by path, or none.
-func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
-	err = x.browse(ctx, view, func(s *reader) {
-		s.eachBlock(termKey(kindName, key), func(_ uint32, r ref, _ slots) {
-			paths = append(paths, s.table.fileAt(r.file).Path)
-		})
-		slices.Sort(paths)
-		paths = slices.Compact(paths)
-	})
-	return paths, err
-}
 
 // A LinkResolver finds the files that links mean, among the files that a view can
 // read. Other files have no effect on the result. A LinkResolver is for one

@@ -1,241 +1,259 @@
 package index
 
 import (
+	"cmp"
+	"math"
 	"slices"
-	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A termOf identifies the contribution of a term to the score of an entry.
-type termOf struct {
-	cell uint32
-	term int
+// A candidate is an entry that matches the query and passes the filter.
+type candidate struct {
+	entryKey
+	score   float64
+	dup     uint16 // end of the dup of the entry, 0 if only the head matches
+	phrases uint8  // number of phrases of the query in the entry
+	words   uint8  // number of whole words of the query in the entry
+
+	superseded uint8 // number of successors that are candidates; see [matches.rank]
 }
 
-// A scores contains what the terms of a query add to entries and files. Consecutive
-// searches reuse its memory, which can be large and has no pointers for the garbage
-// collector to follow.
-type scores struct {
-	accs  []acc
-	at    []int32 // by file number: index in accs plus one
-	cells []cell
-	list  []termPosting // of the current term
-
-	norms   norms   // of entries
-	touched []int32 // accs with the current term
-	wanted  uint8   // whole words of the query
-	nth     uint8   // number of the current one, from 1
-
-	idfs   []float64            // by term: among the entries
-	absent []bool               // by term: nothing readable contains it
-	terms  map[termOf]TermScore // nil without Explain
-}
-
-type termPosting struct {
-	slots
-	block uint32
-	nth   uint32
-	acc   int32
-}
-
-// An acc accumulates the data of the query terms for one file.
-type acc struct {
-	score  float64
-	weight float64 // see [Query.Weights]
-	file   uint32
-	length uint32 // in tokens
-	first  uint32 // index of its first cell; it has one cell per entry
-	n      uint32 // number of cells, 0 if the file does not pass the filter and only affects the statistics
-	some   uint32 // number of entries that contain query terms; zero if only the head does
-	tf     uint32 // frequency of the current term, in tenths, plus one
-}
-
-// A cell holds the data of the query terms for one entry.
-type cell struct {
-	own      float32 // own score
-	dup      uint16  // end of the dup
-	words    uint8   // number of whole words of the query that it contains
-	last     uint8   // number of the last one
-	question bool    // the entry ends with a question
-	inEntry  bool    // a term is in the entry itself, not only in a heading above
-}
-
-// spare holds the memory of completed searches.
-var spare = sync.Pool{New: func() any { return new(scores) }}
-
-// reset prepares the memory for the given number of files.
-func (s *scores) reset(files int) {
-	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
-	s.idfs, s.absent, s.terms = s.idfs[:0], s.absent[:0], nil
-	s.wanted, s.nth = 0, 0
-	s.at = zeros(s.at, files)
-}
-
-// zeros returns n zero values, in the memory of a slice if it suffices.
-func zeros[T any](memory []T, n int) []T {
-	memory = slices.Grow(memory[:0], n)[:n]
-	clear(memory)
-	return memory
-}
-
-// addCells adds n zero cells and returns the index of the first.
-func (s *scores) addCells(n int) uint32 {
-	first := len(s.cells)
-	s.cells = slices.Grow(s.cells, n)[:first+n]
-	clear(s.cells[first:])
-	return uint32(first)
-}
-
-// accumulatorOf returns the index of the accumulator of a file, which it adds if
-// necessary.
-func (s *matches) accumulatorOf(number uint32) int32 {
-	if i := s.at[number]; i > 0 {
-		return i - 1
-	}
-	row := s.table.rows.at(number)
-	a := acc{file: number, length: row.length, weight: s.weightOf(number)}
-	if s.passesFile(number) {
-		a.n = row.entries
-		a.first = s.addCells(int(row.entries))
-	}
-	s.accs = append(s.accs, a)
-	s.at[number] = int32(len(s.accs))
-	return int32(len(s.accs) - 1)
-}
-
-func (s *request) weightOf(file uint32) float64 {
-	if len(s.query.Weights) > 0 {
-		if weight, ok := s.query.Weights[s.table.fileAt(file).partition.Owner]; ok {
-			return weight
+// eachMatch calls yield for every candidate, file by file.
+func (s *matches) eachMatch(yield func(candidate)) {
+	q := s.query
+	add := func(c candidate) {
+		if q.Mode != Recent || s.timeOf(c.entryKey) != noTime {
+			yield(c)
 		}
+	}
+	switch {
+	case len(s.words.terms) > 0 && !(q.Mode == Overlap && q.All):
+		s.eachRanked(add)
+	case q.Text == "", q.Mode != Relevance:
+		// Without words, all entries that pass the filter match, newest first, and those
+		// without a time last.
+		s.eachFiltered(add)
+	}
+}
+
+// eachRanked yields each entry that contains some of the words. In the mode Relevance, it
+// also yields the first entry of a file of which only the head matches.
+func (s *matches) eachRanked(yield func(candidate)) {
+	for i := range s.accs {
+		if i%1024 == 0 && s.stopped() {
+			return
+		}
+		a := &s.accs[i]
+		n := a.n
+		if a.some == 0 {
+			n = min(n, 1)
+		}
+		for e := range int(n) {
+			if a.some > 0 && s.cells[int(a.first)+e].own == 0 {
+				continue
+			}
+			if c, ok := s.rankedEntry(a, e); ok {
+				yield(c)
+			}
+		}
+	}
+}
+
+// eachFiltered yields each entry that the view may read and that passes the filter.
+func (s *matches) eachFiltered(yield func(candidate)) {
+	for n, v := range s.table.byNumber.all() {
+		if n%1024 == 0 && s.stopped() {
+			return
+		}
+		if v == nil || !s.view.Readable(v.partition) || !s.passesFile(n) {
+			continue
+		}
+		for e := range v.entries {
+			if k := (entryKey{n, int32(e)}); s.passesEntry(k) {
+				yield(candidate{entryKey: k, score: s.scoreOf(k), dup: uint16(v.entries[e].dup), phrases: s.phrases.counts[k]})
+			}
+		}
+	}
+}
+
+// rankedEntry returns the candidate of an entry, and reports whether the entry
+// is one.
+func (s *matches) rankedEntry(a *acc, e int) (c candidate, ok bool) {
+	if e >= int(a.n) {
+		return c, false
+	}
+	cell, k := &s.cells[int(a.first)+e], entryKey{a.file, int32(e)}
+	isHead := a.some == 0 && e == 0
+	sections := s.query.Mode == Relevance // a word may occur in the section path
+	if cell.own == 0 && !isHead || !cell.inEntry && !sections || !s.passesEntry(k) {
+		return c, false
+	}
+	return candidate{entryKey: k, score: s.scoreOf(k), dup: cell.dup, phrases: s.phrases.counts[k],
+		words: cell.words}, true
+}
+
+func (s *matches) candidateAt(k entryKey) (c candidate, ok bool) {
+	if n := s.at[k.file]; n > 0 {
+		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
+	}
+	return c, ok
+}
+
+// scoreOf returns the score of an entry.
+func (s *matches) scoreOf(k entryKey) float64 {
+	switch {
+	case s.query.Mode == Overlap:
+		score, _ := s.overlapScore(k)
+		return score
+	case s.query.Mode == Recent || len(s.words.terms) == 0:
+		return float64(s.timeOf(k)) / 1e9
+	}
+	own, near, file := s.partsOf(k)
+	score := own + near + file
+	if s.own || s.dates.asksTime || len(s.dates.periods) > 0 {
+		score *= s.dateFactor(k) * s.ownFactor(k)
+	}
+	return score
+}
+
+// partsOf returns the parts of the score of an entry by words: its own, that of its
+// neighbours and that of its file.
+func (s *matches) partsOf(k entryKey) (own, near, file float64) {
+	if i := s.at[k.file]; i > 0 {
+		a := &s.accs[i-1]
+		own, near, file = float64(s.cells[int(a.first)+int(k.entry)].own), s.neighbourScore(a, int(k.entry)), a.score*tuning.file
+	}
+	return own, near, file
+}
+
+// neighbourScore returns the shares of the scores of its neighbours that an entry
+// gets. An entry that follows a question probably answers it, the less of it the longer
+// it is. Of other neighbours only those in a conversation are about the same.
+func (s *matches) neighbourScore(a *acc, e int) float64 {
+	cells := s.cells[a.first : a.first+a.n]
+	var before, after cell
+	if e > 0 {
+		before = cells[e-1]
+	}
+	if e+1 < len(cells) {
+		after = cells[e+1]
+	}
+	if before.own+after.own == 0 {
+		return 0
+	}
+	v, near := s.table.fileAt(a.file), 0.0
+	if v.Kind == memory.Session {
+		near = tuning.near
+	}
+	share := near
+	if before.question {
+		share += (tuning.answer - near) * min(1, tuning.reply/float64(max(1, v.entries[e].length)))
+	}
+	return share*float64(before.own) + near*float64(after.own)
+}
+
+// dateFactor returns the factor of an entry for the periods and the time that the query names.
+func (s *request) dateFactor(k entryKey) float64 {
+	f, e := 1.0, s.entryAt(k)
+	for _, n := range s.dates.periods {
+		switch inside := n.first <= e.time && e.time <= n.last; {
+		case e.time == noTime, s.copied(k.file):
+		case inside:
+			f = max(f, tuning.period)
+		case n.isDay:
+			days := math.Abs(float64(e.time-n.first)) / float64(24*time.Hour)
+			f = max(f, 1+(tuning.period-1)*(1-days/tuning.dayFade))
+		}
+	}
+	if s.dates.asksTime && e.flags&flagTimed != 0 {
+		f *= tuning.timed
+	}
+	return f
+}
+
+// ownKinds are the kinds of files about their owner.
+var ownKinds = []memory.Kind{memory.Longterm, memory.Items, memory.Identity}
+
+// ownFactor returns the factor of an entry, of its score and of its cover. A question in the
+// first person asks for what the owner of the memory wrote about himself: long-term memory
+// comes before a reference note.
+func (s *request) ownFactor(k entryKey) float64 {
+	if s.own && slices.Contains(ownKinds, s.table.fileAt(k.file).Kind) {
+		return tuning.mine
 	}
 	return 1
 }
 
-// scoreTerms adds the score of each term to the entries that contain it, in their
-// cells, and to their files.
-func (s *matches) scoreTerms() {
-	if s.err != nil {
-		return
+// overlapScore returns the score of an entry by [Overlap], and its parts.
+func (s *matches) overlapScore(k entryKey) (float64, Why) {
+	hits := 0
+	if i := s.at[k.file]; i > 0 {
+		hits = int(s.cells[int(s.accs[i-1].first)+int(k.entry)].words)
 	}
-	if s.query.Explain && s.query.Mode == Relevance {
-		s.terms = make(map[termOf]TermScore)
-	}
-	for _, t := range s.words.terms {
-		if t.whole {
-			s.wanted++
-		}
-	}
-	average := s.readable.length / float64(max(s.readable.entries, 1))
-	s.norms = norms{tuning.k1, tuning.b, min(max(1, average), tuning.maxAverage)}
-	files := s.fileNorms()
-	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
-		s.err = s.ctx.Err()
-		if s.err != nil {
-			return
-		}
-		t := s.words.terms[i]
-		s.list, s.touched = s.list[:0], s.touched[:0]
-		df := 0
-		if t.period != nil {
-			df = s.readPeriod(t.period)
-		} else {
-			df = s.readTerm(kindWord, t)
-		}
-		if s.err != nil {
-			return
-		}
-		if completed := t.prefix != "" && s.expandPrefix(i, df); !completed && len(s.list) == 0 {
-			s.correctTerm(i)
-		}
-		if s.err != nil {
-			return
-		}
-		if t.whole {
-			s.nth++
-		}
-		s.absent = append(s.absent, len(s.list) == 0)
-		rarity := idf(s.readable.entries, min(max(df, t.minDF), s.readable.entries))
-		s.idfs = append(s.idfs, rarity)
-		rarityOfFiles := idf(s.readable.files, min(max(len(s.touched), t.minDF), s.readable.files))
-		switch {
-		case t.person:
-			rarity, rarityOfFiles = tuning.person, tuning.person
-		case t.maxIdf > 0:
-			rarity, rarityOfFiles = min(rarity, t.maxIdf), min(rarityOfFiles, t.maxIdf)
-		}
-		for k := range s.list {
-			f := &s.list[k]
-			if a := &s.accs[f.acc]; a.n > 0 {
-				s.addPosting(a, f, i, t.weight*rarity*a.weight)
-			}
-		}
-		for _, n := range s.touched {
-			a := &s.accs[n]
-			a.score += t.weight * rarityOfFiles * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
-			a.tf = 0
-		}
-	}
+	return overlapScore(s.query, s.weightOf(k.file), s.entryAt(k).time, s.table.fileAt(k.file).important.at(int(k.entry)),
+		hits, len(s.words.terms))
 }
 
-// readTerm reads the postings of a term. It returns the number of entries with the term.
-func (s *matches) readTerm(kind termKind, t qterm) (df int) {
-	s.eachBlock(termKey(kind, t.term), func(block uint32, r ref, v slots) {
-		if t.person && s.at[r.file] == 0 {
-			return
-		}
-		s.list = append(s.list, termPosting{v, block, r.nth, s.touch(r.file)})
-		if r.nth == 0 {
-			v = v.without(0) // the head is not an entry
-		}
-		df += v.count()
-	})
-	return df
-}
-
-// touch returns the index of the accumulator of a file with the current term.
-func (s *matches) touch(file uint32) int32 {
-	n := s.accumulatorOf(file)
-	if a := &s.accs[n]; a.tf == 0 {
-		a.tf = 1 // only a mark: each level adds more
-		s.touched = append(s.touched, n)
+// overlapScore returns the exact score of an entry whose text or tags contain
+// the given number of hits among the distinct tokens of the query. weight is that of
+// its partition.
+func overlapScore(q *Query, weight float64, time int64, importance float64, hits, tokens int) (float64, Why) {
+	var w Why
+	if tokens > 0 {
+		w.Text = float64(hits) / float64(tokens)
 	}
-	return n
+	if time != noTime {
+		w.Recency = 1 / (1 + ageHours(q.AsOf.UnixNano(), time))
+	}
+	w.Importance = importance
+	w.Text, w.Recency, w.Importance = w.Text*weight, w.Recency*weight, w.Importance*weight
+	return w.Text*(1-q.Bias) + w.Recency*q.Bias + w.Importance*0.15, w
 }
 
-func (s *matches) fileNorms() norms {
-	return norms{tuning.fileK1, tuning.fileB, max(1, s.readable.filelen/float64(max(s.readable.files, 1)))}
+// ageHours returns the age of t in hours, at least 0.
+func ageHours(now, t int64) float64 {
+	if t >= now {
+		return 0
+	}
+	return float64(now-t) / 3.6e12
 }
 
-// addPosting adds a term to the entries of a block that contain it.
-func (s *matches) addPosting(a *acc, f *termPosting, i int, weight float64) {
-	l, t := s.table.leaves.at(f.block), &s.words.terms[i]
-	first := int(a.first) + entryOfSlot(int(f.nth), 0)
-	for slot, lv := range f.slots.all() {
-		a.tf += uint32(levelTenths[lv])
-		if slot == 0 && f.nth == 0 {
-			continue // the head
-		}
-		c := &s.cells[first+slot]
-		if t.person && c.own == 0 {
-			continue
-		}
-		if (t.whole || t.instead) && c.last != s.nth && (lv > levelSection || s.query.Mode != Overlap) {
-			c.last = s.nth
-			c.words++
-		}
-		if weight == 0 {
-			continue
-		}
-		if c.own == 0 {
-			c.dup, c.question = l.dups[slot], l.questions>>slot&1 != 0
-			a.some++
-		}
-		tf := float64(levelTenths[lv]) / 10
-		score := weight * s.norms.saturate(tf, uint32(l.lengths[slot]))
-		c.own += float32(score)
-		c.inEntry = c.inEntry || lv > levelSection
-		if s.terms != nil {
-			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: t.term, Idf: weight, Tf: tf, Score: score}
+func (s *matches) explainWords(c candidate) (w Why) {
+	if s.query.Mode == Overlap {
+		_, w = s.overlapScore(c.entryKey)
+		return w
+	}
+	if s.query.Mode != Relevance || s.at[c.file] == 0 {
+		return w
+	}
+	w.Own, w.Near, w.File = s.partsOf(c.entryKey)
+	exact := s.scoreOf(c.entryKey)
+	w.Date, w.Superseded = exact-w.Own-w.Near-w.File, c.score-exact
+	cell := s.accs[s.at[c.file]-1].first + uint32(c.entry)
+	for i := range s.words.terms {
+		if t, ok := s.terms[termOf{cell, i}]; ok {
+			w.Terms = append(w.Terms, t)
 		}
 	}
+	return w
+}
+
+// compare orders candidates by rank. The order is total: number of phrases,
+// score, entries before those that they supersede, importance, newer time,
+// path, position in the file.
+func (s *matches) compare(c, d candidate) int {
+	if c.phrases != d.phrases {
+		return cmp.Compare(d.phrases, c.phrases)
+	}
+	if c.score != d.score {
+		return cmp.Compare(d.score, c.score)
+	}
+	if c.superseded != d.superseded {
+		return cmp.Compare(c.superseded, d.superseded)
+	}
+	cp, dp := s.table.fileAt(c.file), s.table.fileAt(d.file)
+	return cmp.Or(cmp.Compare(dp.important.at(int(d.entry)), cp.important.at(int(c.entry))),
+		cmp.Compare(s.timeOf(d.entryKey), s.timeOf(c.entryKey)), s.inOrder(c.entryKey, d.entryKey))
 }

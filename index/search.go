@@ -1,70 +1,18 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	bleve "github.com/blevesearch/bleve_index_api"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// A reader reads one version of the table and one state of the store, so it needs no lock. A
-// search is one in four layers: a request adds the words of a query, matches the candidates,
-// ranked their order, and search the answer. Each layer calls those before it only.
-type reader struct {
-	ctx       context.Context
-	view      memory.View
-	table     *table
-	postings  *postingReader
-	analyzer  *analyzer
-	degraded  bool // the index may lack files, or a hit has changed
-	changed   bool // a hit has changed since it was indexed
-	source    Source
-	documents map[*file]*memory.Document // read so far; nil for a file that does not exist
-	minutes   map[int64]bool             // see [reader.copied]
-	readable  readable
-
-	err error // the first failure; the results are then incomplete
-}
-
-// A request is a query as the index reads it.
-type request struct {
-	reader
-	query *Query
-	words words // of the query, with corrections
-	dates queryDates
-	own   bool // a question in the first person
-}
-
-// A matches contains the candidates of a request.
-type matches struct {
-	request
-	filter preparedFilter
-	*scores
-	phrases phraseMatches
-}
-
-// A ranked contains the order of the candidates.
-type ranked struct {
-	matches
-	meaning meaningMatches
-}
-
-// A search is one query in progress.
-type search struct {
-	ranked
-	cover coverWeights
-}
-
-// A readable contains the partitions with content that the view can read, and their
-// sums. The statistics of the ranking come from these alone.
-type readable struct {
-	partitions      []*partitionStats
-	files, entries  int
-	length, filelen float64
-}
 
 // Search returns the answer to a query for one view. The hits are entries of
 // the current files. Entries that the view cannot read have no influence on the
@@ -99,22 +47,6 @@ func (s *search) answer(included, excluded words) (res Result) {
 	}
 	res.Degraded, res.Changed = s.degraded, s.changed
 	return res
-}
-
-func (b *builder) parse(q *Query) (included, excluded words) {
-	text := q.Text
-	if q.Typing {
-		text += "*"
-	}
-	included = b.parseQuery(text, q.Mode == Overlap)
-	included.phrases = slices.DeleteFunc(included.phrases, func(phrase string) bool {
-		// In Overlap, the order is that of the formula. A quoted word is found by its score.
-		return !q.Exact && (q.Mode == Overlap || strings.Count(phrase, " ") == 2)
-	})
-	if q.Mode == Relevance && !q.Cover {
-		included.addForms()
-	}
-	return included, b.parseExclude(q.Exclude)
 }
 
 // look calls use with a search of the present state. If the index is damaged, look
@@ -173,9 +105,6 @@ func (x *Index) browse(ctx context.Context, view memory.View, use func(*reader))
 	return err
 }
 
-// isDegraded reports whether the index may lack files.
-func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store == nil }
-
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
 	s := new(search)
@@ -192,48 +121,61 @@ func (s *search) close() {
 	s.postings.close()
 }
 
-// readable returns the partitions with content that a view can read.
-func (t *table) readable(view memory.View) (r readable) {
-	for _, p := range view.Partitions() {
-		part := t.partitions[p]
-		if part == nil {
-			continue
+// Rank answers a query for documents that are not in the index, such as those of
+// another machine. It ranks their entries like those of an index that contains
+// these documents only, which it makes in memory.
+func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*memory.Document) (res Result, err error) {
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
+	t := newTable()
+	read := make(map[*file]*memory.Document, len(docs))
+	var all []bleve.Document
+	for _, doc := range docs {
+		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{}, nil)
+		if err := t.assignBlocks(f); err != nil {
+			return res, err
 		}
-		r.partitions = append(r.partitions, part)
-		r.files += part.files
-		r.entries += part.entries
-		r.length += float64(part.length)
-		r.filelen += float64(part.filelen)
+		t.addFile(f)
+		read[f] = doc
+		for _, block := range blocks {
+			block.number = f.blocks[block.nth]
+			block.AddIDField()
+			all = append(all, block)
+		}
 	}
-	return r
+	postings, err := postingsOf(all)
+	if err != nil {
+		return res, fmt.Errorf("rank documents: %w", err)
+	}
+	q.KeepTypos = true // the words of these few documents say little about spelling
+	s := newSearch(ctx, view, &q, t, postings, b.analyzer)
+	defer s.close()
+	s.documents = read
+	res = s.answer(b.parse(&q))
+	return res, s.err
 }
 
-// eachBlock calls fn for every block in the readable partitions that contains the
-// term with a key.
-func (s *reader) eachBlock(k key, fn func(block uint32, r ref, v slots)) {
-	for _, p := range s.readable.partitions {
-		if s.err != nil {
-			return
+// searchFiles is Search without the store. It reads the newest readable files.
+func (x *Index) searchFiles(ctx context.Context, view memory.View, q Query) (res Result, err error) {
+	var files []*file
+	for _, v := range x.snapshot().byNumber.all() {
+		if v != nil && view.Readable(v.partition) {
+			files = append(files, v)
 		}
-		s.err = s.damaged(s.postings.eachPosting(s.ctx, p.fields[k.kind], k.term, func(number uint32, v slots) {
-			if r := s.table.refOf(number); r.file != noFile {
-				fn(number, r, v)
-			}
-		}))
 	}
-}
-
-// eachEntry calls fn for every entry in the readable partitions that has the term
-// with a key.
-func (s *reader) eachEntry(k key, fn func(entryKey)) {
-	s.eachBlock(k, func(_ uint32, r ref, v slots) {
-		for slot := range v.all() {
-			if e := entryOfSlot(int(r.nth), slot); e >= 0 {
-				fn(entryKey{r.file, int32(e)})
-			}
-		}
+	slices.SortFunc(files, func(a, b *file) int {
+		return cmp.Or(cmp.Compare(b.newest, a.newest), strings.Compare(a.file.Path, b.file.Path))
 	})
+	var docs []*memory.Document
+	for _, v := range files[:min(len(files), newestFiles)] {
+		if doc, err := x.opt.Source.Load(v.Path); err == nil {
+			docs = append(docs, doc)
+		}
+	}
+	err = recoverPanic("search files", func() (err error) {
+		res, err = x.Rank(ctx, view, q, docs)
+		return err
+	})
+	res.Degraded = true
+	return res, err
 }
-
-// visible reports whether a block of bleve is in this version of the table.
-func (s *reader) visible(block uint32) bool { return s.table.refOf(block).file != noFile }

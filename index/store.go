@@ -473,9 +473,6 @@ func (s *store) wake() {
 	}
 }
 
-// purgeBlock is the number of a block without content.
-const purgeBlock = maxBlocks - 1
-
 // openSnapshot returns the current state of the store. The caller must close it.
 func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
 	r, err := s.scorch.Reader()

@@ -3,11 +3,52 @@ package index
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
+
+// countSuccessors adds the successors in a file to the table, or removes them if
+// sign is -1.
+func (t *table) countSuccessors(f *file, sign int) {
+	for _, l := range f.links {
+		countListed(&t.successors, t.edition, l.id, entryKey{f.number, int32(l.entry)}, sign)
+	}
+}
+
+// countTexts adds the entries of a file to those that the table finds by their
+// embedded text, or removes them if sign is -1.
+func (t *table) countTexts(v *file, sign int) {
+	for i, key := range v.keys {
+		if key != 0 {
+			countListed(&t.texts, t.edition, TextRef{v.partition, key}, entryKey{v.number, int32(i)}, sign)
+		}
+	}
+}
+
+// readable returns the partitions with content that a view can read.
+func (t *table) readable(view memory.View) (r readable) {
+	for _, p := range view.Partitions() {
+		part := t.partitions[p]
+		if part == nil {
+			continue
+		}
+		r.partitions = append(r.partitions, part)
+		r.files += part.files
+		r.entries += part.entries
+		r.length += float64(part.length)
+		r.filelen += float64(part.filelen)
+	}
+	return r
+}
+
+// A readable contains the partitions with content that the view can read, and their
+// sums. The statistics of the ranking come from these alone.
+type readable struct {
+	partitions      []*partitionStats
+	files, entries  int
+	length, filelen float64
+}
 
 // A table is the part of the index in memory: the records of all files, the
 // files and blocks by number, and the sums that BM25 needs of each partition.
@@ -55,15 +96,6 @@ type row struct {
 	entries, length uint32
 	kind            memory.Kind
 }
-
-// noFile is the file of an unused block, and noBlock the number of a new one.
-const (
-	noFile  = math.MaxUint32
-	noBlock = math.MaxUint32
-)
-
-// maxBlocks bounds the index, and the memory that a damaged record can request.
-const maxBlocks = 1 << 26
 
 func leafOf(p *file, n int) (l leaf) {
 	for s := range l.lengths {
@@ -182,12 +214,6 @@ func (t *table) removeFile(f, next *file) (gone []uint32) {
 	}
 	t.freeBlocks = append(t.freeBlocks, gone...)
 	return gone
-}
-
-// reuses reports whether the file, which may be nil, has the i-th block from the record
-// before, where it has the number n.
-func (f *file) reuses(i int, n uint32) bool {
-	return f != nil && i < len(f.blocks) && f.blocks[i] == n
 }
 
 // countFile adds a file to the sums of its partition, or subtracts it if sign is -1.

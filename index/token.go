@@ -9,6 +9,133 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// flushWord emits the tokens of the word being read and resets it.
+func (a *analyzer) flushWord() {
+	w := a.word
+	for len(w) > 0 && classOf(w[len(w)-1].r) == classJoin {
+		w = w[:len(w)-1]
+	}
+	a.word = a.word[:0]
+	if len(w) == 0 {
+		return
+	}
+	if n := len(w); n > 2 && isApostrophe(w[n-2].r) && (w[n-1].r == 's' || w[n-1].r == 'S') {
+		w = w[:n-2] // possessive
+	}
+	for i := 1; i < len(w)-1; i++ {
+		if !isApostrophe(w[i].r) {
+			continue
+		}
+		if !isElided(a.text[w[0].start:w[i-1].end], w[i+1].r) {
+			break
+		}
+		a.emitWord(w[:i], false)
+		w, i = w[i+1:], 0
+	}
+	cut := w[:min(len(w), maxWord)]
+	start, end := w[0].start, w[len(w)-1].end
+	a.emitWord(cut, false)
+	for _, p := range splitIdentifier(cut) {
+		a.emitWord(p, true)
+	}
+	a.emitJoined(start, end)
+}
+
+func (a *analyzer) emitWord(w []wordRune, part bool) {
+	term, script := a.termOf(w)
+	if term == "" {
+		return
+	}
+	start, end := w[0].start, w[len(w)-1].end
+	a.emit(token{term: term, start: start, end: end, subword: part})
+	if script == scriptOther && !part {
+		if beginning, cut := FirstRunes(term, 5); cut {
+			a.emit(token{term: beginning + beginningMark, start: start, end: end, subword: true})
+		}
+	}
+}
+
+// maxTurns bounds the letters that follow a digit in a word that has parts. In other words,
+// which are encoded data, parts occur by chance.
+const maxTurns = 1
+
+// maxContraction bounds an apostrophe and the characters of an ending after it, as in they're.
+const maxContraction = 3
+
+// splitIdentifier returns the parts of an identifier, or nil for a plain word.
+// It splits at '_', between lower case and upper case, before the last capital
+// of a run of capitals ("HTTPServer"), between letters and digits, and at an apostrophe
+// before more than an ending ("O'Brien"). A part of one character is no word.
+func splitIdentifier(w []wordRune) (parts [][]wordRune) {
+	start, turns := 0, 0
+	cut := func(end, next int) {
+		if end-start > 1 && end-start < len(w) {
+			parts = append(parts, w[start:end])
+		}
+		start = next
+	}
+	for i, c := range w {
+		if c.r == '_' || isApostrophe(c.r) && len(w)-i > maxContraction {
+			cut(i, i+1)
+			continue
+		}
+		if i > 0 && unicode.IsDigit(w[i-1].r) && unicode.IsLetter(c.r) {
+			turns++
+		}
+		if i == start {
+			continue
+		}
+		before := w[i-1].r
+		switch {
+		case unicode.IsUpper(c.r) && unicode.IsLower(before),
+			unicode.IsDigit(c.r) != unicode.IsDigit(before) && !unicode.IsMark(c.r) && !isApostrophe(c.r) &&
+				!isApostrophe(before),
+			unicode.IsUpper(c.r) && unicode.IsUpper(before) && i+1 < len(w) && unicode.IsLower(w[i+1].r):
+			cut(i, i)
+		}
+	}
+	cut(len(w), len(w))
+	if turns > maxTurns {
+		return nil
+	}
+	return parts
+}
+
+func isElision(text string, t token) bool {
+	r, n := utf8.DecodeRuneInString(text[t.end:])
+	return isApostrophe(r) && isElided(text[t.start:t.end], firstRune(text[t.end+n:]))
+}
+
+// wholeWords calls emit for the tokens of a text that are whole words. A word of
+// letters and digits, such as an identifier, counts without its parts. A run of
+// a script without spaces counts as its pairs of adjacent characters, or as the
+// one character that it consists of.
+func (a *analyzer) wholeWords(text string, emit func(token)) {
+	var last token // single character that may begin a run
+	flush := func() {
+		if last.term != "" {
+			emit(last)
+		}
+		last = token{}
+	}
+	a.eachToken(text, func(t token) {
+		runes := []rune(t.term)
+		inRun := classOf(runes[0]) >= classCJK
+		switch {
+		case inRun && len(runes) == 1 && !t.subword:
+			flush()
+			last = t
+		case inRun && len(runes) == 2:
+			last = token{}
+			emit(t)
+		case !inRun && !t.subword:
+			flush()
+			emit(t)
+		}
+	})
+	flush()
+}
+
 // eachToken calls emit for every token of s as the reader sees it, in the order of the
 // text. The parts of an identifier follow the whole. A term can share the memory of s.
 func (a *analyzer) eachToken(s string, emit func(token)) {
@@ -127,16 +254,6 @@ func (a *analyzer) emitPlain(start, end int) {
 		a.emit(token{term: a.stemOf(scriptLatin), start: start, end: end})
 	}
 	a.emitJoined(start, end)
-}
-
-// A runState describes a run of characters of a script without spaces. It holds
-// only the data of the last two characters.
-type runState struct {
-	class  class
-	n      int
-	raw    int     // number of the last characters that are as in the text
-	r      [2]rune // previous characters, newest last
-	starts [2]int
 }
 
 // addRune adds a character to the run, and emits the tokens that end with it.

@@ -4,27 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
-
-	"github.com/memwatchd/memwatchd/internal/secrets"
 )
-
-const (
-	minTypo        = 4 // letters of a word that can be corrected
-	maxCorrections = 3 // terms that replace a word
-)
-
-// typoOf returns an unquoted token as a word that may be misspelled, in lower
-// case, or "". A part of a name with a hyphen is none.
-func typoOf(text string, t token) string {
-	word := text[t.start:t.end]
-	if t.subword || isJoint(text[t.end:]) || strings.HasSuffix(text[:t.start], "-") || utf8.RuneCountInString(word) < minTypo ||
-		strings.ContainsFunc(word, func(r rune) bool { return classOf(r) != classLetter }) {
-		return ""
-	}
-	return strings.ToLower(word)
-}
 
 // correctTerm adds the terms that replace the i-th term, which no readable file contains.
 func (s *request) correctTerm(i int) {
@@ -87,45 +68,6 @@ func editsOf(word string) (list []string) {
 		for _, r := range alphabet {
 			list = append(list, before+string(r)+after, before+letter+string(r)+after)
 		}
-	}
-	return list
-}
-
-func firstRune(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
-}
-
-func (s *search) corrections(hits []Hit) (list []Correction) {
-	corrects := make(map[string][]string) // by term
-	for _, t := range s.words.terms {
-		if t.corrects != "" {
-			corrects[t.term] = append(corrects[t.term], t.corrects)
-		}
-	}
-	if len(corrects) == 0 {
-		return nil
-	}
-	for _, h := range hits {
-		// A word of a credential would not be recognized as such by itself.
-		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path},
-			headingsOf(h.Doc, h.Entry)...), "\n"))
-		s.analyzer.eachToken(text, func(t token) {
-			words, ok := corrects[t.term]
-			if !ok || strings.ContainsFunc(text[t.start:t.end], unicode.IsDigit) {
-				return
-			}
-			delete(corrects, t.term)
-			to := strings.ToLower(text[t.start:t.end])
-			for _, word := range words {
-				i := slices.IndexFunc(list, func(c Correction) bool { return c.Word == word })
-				if i < 0 {
-					list = append(list, Correction{Word: word})
-					i = len(list) - 1
-				}
-				list[i].To = append(list[i].To, to)
-			}
-		})
 	}
 	return list
 }

@@ -6,7 +6,42 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
+
+var questionRE = lazyregexp.New(`(?i)[?？]|^[^\pL]*(?:who|whose|what|when|where|which|why|how|` +
+	`wer|wann|wo|wie|warum|welche[rsmn]?|qui|quand|où|pourquoi|quel(?:le)?s?|qué|cuándo|dónde|cómo|quién|cuál|` +
+	`chi|quando|dove|perché|quale|quem|onde|qual|кто|что|где|когда|как|почему|kto|gdzie|kiedy|jak|dlaczego|` +
+	`waar|wanneer|hoe|waarom|welke)(?:\PL|$)|` +
+	`^\W*(?:am|are|was|were|do|did|have|had) (?:i|we)\b|[吗呢什哪谁几怎]|多少|为何`)
+
+func isTimeWord(term string) bool {
+	if len(term) == 4 && (term[:2] == "19" || term[:2] == "20") {
+		return '0' <= term[2] && term[2] <= '9' && '0' <= term[3] && term[3] <= '9'
+	}
+	return timeWords()[term]
+}
+
+// timeWords contains the terms of timeText, without single Han characters.
+var timeWords = sync.OnceValue(func() map[string]bool { return termsOf(timeText) })
+
+const timeText = `january february march april june july august september october november december
+monday tuesday wednesday thursday friday saturday sunday weekend
+yesterday today tonight tomorrow ago last next since until minute hour day week month year
+昨天 今天 明天 前天 后天 上周 下周 本周 上月 下月 去年 今年 明年 星期 周末 小时 分钟 上午 下午`
+
+// firstPerson contains the stop words of the first person.
+var firstPerson = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "we": true, "us": true,
+	"our": true, "ours": true, "我": true}
+
+// asksTimeRE matches queries that ask for a time. "When" must be a question: "when
+// I start it" is none.
+var asksTimeRE = lazyregexp.New(`\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
+	`\b(?:how long|(?:what|which) (?:date|day|month|year|time))\b|什么时[候间]|何时|多久|多长时间|哪一?[天年月日]|几[月号]`)
+
+// dueRE matches queries for what is due.
+var dueRE = lazyregexp.New(`(?i)\b(?:over)?due(?:$|[^ \w]| (?:[^t]|t[^o]))|\bdeadlines?\b|fällig|到期|逾期|截止`)
 
 // stopWords contains words of English and Chinese that contribute little to a query, in lower
 // case and as they are written: "she'll" is a stop word and "shell" is not, although they are
@@ -73,27 +108,6 @@ os uma umas uns mas são foi eu ele ela nós meu minha em na nas nos da das dos 
 было были мой моя моё мои наш кто где когда
 ze nie się jest są był była było ja ty ona ono my wy oni mój moja co jak ale lub oraz dla przez od przy
 het een en of maar niet geen zijn waren wij jij zij hij mijn onze voor naar bij uit ook nog wel`
-
-// addForms adds the other forms of irregular verbs and nouns after the terms of a
-// query. An entry can contain a form instead of the word.
-func (w *words) addForms() {
-	for i := 0; i < len(w.terms); i++ {
-		forms := irregularForms()[w.terms[i].term]
-		if forms == nil {
-			continue
-		}
-		w.terms[i].typo = "" // a word, even if nothing contains it
-		t := w.terms[i]
-		for _, form := range forms {
-			if slices.ContainsFunc(w.terms, func(o qterm) bool { return o.term == form }) {
-				continue
-			}
-			i++
-			w.terms = slices.Insert(w.terms, i,
-				qterm{term: form, weight: t.weight * tuning.irregular, instead: t.whole})
-		}
-	}
-}
 
 // irregularForms contains the terms of the other forms of each term.
 var irregularForms = sync.OnceValue(func() map[string][]string {

@@ -6,9 +6,212 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/dates"
 )
+
+// A request is a query as the index reads it.
+type request struct {
+	reader
+	query *Query
+	words words // of the query, with corrections
+	dates queryDates
+	own   bool // a question in the first person
+}
+
+func (b *builder) parse(q *Query) (included, excluded words) {
+	text := q.Text
+	if q.Typing {
+		text += "*"
+	}
+	included = b.parseQuery(text, q.Mode == Overlap)
+	included.phrases = slices.DeleteFunc(included.phrases, func(phrase string) bool {
+		// In Overlap, the order is that of the formula. A quoted word is found by its score.
+		return !q.Exact && (q.Mode == Overlap || strings.Count(phrase, " ") == 2)
+	})
+	if q.Mode == Relevance && !q.Cover {
+		included.addForms()
+	}
+	return included, b.parseExclude(q.Exclude)
+}
+
+// typoOf returns an unquoted token as a word that may be misspelled, in lower
+// case, or "". A part of a name with a hyphen is none.
+func typoOf(text string, t token) string {
+	word := text[t.start:t.end]
+	if t.subword || isJoint(text[t.end:]) || strings.HasSuffix(text[:t.start], "-") || utf8.RuneCountInString(word) < minTypo ||
+		strings.ContainsFunc(word, func(r rune) bool { return classOf(r) != classLetter }) {
+		return ""
+	}
+	return strings.ToLower(word)
+}
+
+const (
+	minTypo        = 4 // letters of a word that can be corrected
+	maxCorrections = 3 // terms that replace a word
+)
+
+// prefixOfWord returns the beginning of a word that a token and a following *
+// stand for, or "". A word between two * is emphasized text.
+func prefixOfWord(text string, t token) string {
+	rest, ok := strings.CutPrefix(text[t.end:], "*")
+	if t.subword && !t.joined || !ok || strings.HasPrefix(rest, "*") || strings.HasSuffix(text[:t.start], "*") ||
+		rest != "" && classOf(firstRune(rest)) != classNone {
+		return ""
+	}
+	prefix := strings.ReplaceAll(normalizePhrase(text[t.start:t.end]), " ", "")
+	if utf8.RuneCountInString(prefix) < minPrefix || classOf(firstRune(prefix)) >= classCJK {
+		return ""
+	}
+	return prefix
+}
+
+const (
+	minPrefix      = 3    // letters before the * of a prefix
+	maxPrefixTerms = 50   // terms that a prefix stands for; the shortest are used
+	besideWhole    = 0.05 // weight of the words that a prefix stands for beside the same word as a whole
+	maxEnding      = 4    // letters of a prefix that belong to the ending of its word
+)
+
+// A namedPeriod is a day or month that a query names, in nanoseconds since 1970.
+type namedPeriod struct {
+	first, last int64
+	isDay       bool
+	term        string // its first day, which is no word
+	name        string // in the query
+}
+
+func (n *namedPeriod) contains(t int64) bool { return n.first <= t && t <= n.last && t != noTime }
+
+const (
+	// maxDated bounds the bytes of a query whose dates count. A longer text, such
+	// as a pasted log, contains dates that it is not about.
+	maxDated = 500
+
+	// Times outside of these years may be too far from 1970 for nanoseconds.
+	minYear, maxYear = 1678, 2261
+)
+
+type queryDates struct {
+	periods  []namedPeriod
+	asksTime bool // the query asks for a time
+}
+
+// readDates finds the periods that the query names. An entry need not contain the words
+// of their names: a note of a day seldom repeats its date.
+func (s *request) readDates() {
+	q := s.query
+	if q.Mode != Relevance || len(q.Text) > maxDated {
+		return
+	}
+	text := quotes.Replace(q.Text)
+	inName := make(map[string]bool)
+	for _, n := range dates.Find(text, q.AsOf) {
+		if n.First.Year() < minYear || n.Last.Year() > maxYear {
+			continue
+		}
+		isDay := n.Last.Sub(n.First) < 48*time.Hour
+		s.dates.periods = append(s.dates.periods,
+			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly),
+				text[n.From:n.To]})
+		s.analyzer.eachToken(text[n.From:n.To], func(t token) { inName[t.term] = true })
+		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool {
+			return w.start < n.To && n.From < w.start+len(w.text)
+		})
+	}
+	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(text))
+	if len(inName) == 0 {
+		return
+	}
+	s.words.markWhole()
+	for i := range s.words.terms {
+		if t := &s.words.terms[i]; inName[t.term] {
+			t.weight *= tuning.dateWord
+			t.typo = ""
+		}
+	}
+}
+
+// withoutDates returns the text of the query without the names of periods.
+func (s *request) withoutDates() string {
+	text := quotes.Replace(s.query.Text)
+	for _, n := range s.dates.periods {
+		text = strings.ReplaceAll(text, n.name, " ")
+	}
+	return text
+}
+
+// addPeriods adds each named period to the terms of the query.
+func (s *request) addPeriods() {
+	for i := range s.dates.periods {
+		n := &s.dates.periods[i]
+		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: tuning.named, period: n})
+	}
+}
+
+// readPerson finds out whether the query is a question in the first person.
+func (s *request) readPerson() {
+	isPerson := func(t qterm) bool { return t.person }
+	s.own = s.query.Mode == Relevance && slices.ContainsFunc(s.words.terms, isPerson) &&
+		questionRE().MatchString(s.query.Text)
+}
+
+// insertTerm inserts a term after the i-th one, which it can replace, and
+// increments i. A term that the query has already gets no weight, so that it counts
+// once.
+func (s *request) insertTerm(i *int, t qterm) {
+	if slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == t.term }) {
+		t.weight = 0
+	}
+	t.instead = s.words.terms[*i].whole || s.words.terms[*i].instead
+	*i++
+	s.words.terms = slices.Insert(s.words.terms, *i, t)
+}
+
+// insteadOf returns a term and those that replace it: corrections, and words that it is the
+// beginning of.
+func (s *request) insteadOf(term string) []string {
+	terms := []string{term}
+	i := slices.IndexFunc(s.words.terms, func(t qterm) bool { return t.term == term && t.whole })
+	if i < 0 {
+		return terms
+	}
+	for _, t := range s.words.terms[i+1:] {
+		if !t.instead {
+			break
+		}
+		terms = append(terms, t.term)
+	}
+	return terms
+}
+
+// maxListed bounds the words of a query that are compared with each hit, and corrected.
+// A longer query is a sentence: most of its words that occur nowhere are right.
+const maxListed = 12
+
+// addForms adds the other forms of irregular verbs and nouns after the terms of a
+// query. An entry can contain a form instead of the word.
+func (w *words) addForms() {
+	for i := 0; i < len(w.terms); i++ {
+		forms := irregularForms()[w.terms[i].term]
+		if forms == nil {
+			continue
+		}
+		w.terms[i].typo = "" // a word, even if nothing contains it
+		t := w.terms[i]
+		for _, form := range forms {
+			if slices.ContainsFunc(w.terms, func(o qterm) bool { return o.term == form }) {
+				continue
+			}
+			i++
+			w.terms = slices.Insert(w.terms, i,
+				qterm{term: form, weight: t.weight * tuning.irregular, instead: t.whole})
+		}
+	}
+}
 
 const (
 	// maxQueryText bounds the bytes of a query text that are analyzed.
@@ -238,36 +441,6 @@ func (w *words) markWhole() {
 	for i, t := range w.terms {
 		w.terms[i].whole = whole[t.term] || classOf(firstRune(t.term)) == classSEA
 	}
-}
-
-// wholeWords calls emit for the tokens of a text that are whole words. A word of
-// letters and digits, such as an identifier, counts without its parts. A run of
-// a script without spaces counts as its pairs of adjacent characters, or as the
-// one character that it consists of.
-func (a *analyzer) wholeWords(text string, emit func(token)) {
-	var last token // single character that may begin a run
-	flush := func() {
-		if last.term != "" {
-			emit(last)
-		}
-		last = token{}
-	}
-	a.eachToken(text, func(t token) {
-		runes := []rune(t.term)
-		inRun := classOf(runes[0]) >= classCJK
-		switch {
-		case inRun && len(runes) == 1 && !t.subword:
-			flush()
-			last = t
-		case inRun && len(runes) == 2:
-			last = token{}
-			emit(t)
-		case !inRun && !t.subword:
-			flush()
-			emit(t)
-		}
-	})
-	flush()
 }
 
 // maxPhrases bounds the phrases of a query, because each phrase is searched in
