@@ -305,7 +305,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	for _, t := range tokens {
 		q := qterm{term: t.term, prefix: prefixOfWord(text, t)}
 		q.stop = q.prefix == "" && isStopWord(text, t)
-		q.function = !q.stop && isFunctionWord(text, t)
+		q.function = !q.stop && isFunctionWord(text, t) && !unicode.IsUpper(firstRune(text[t.start:])) // not Los Angeles
 		if !quoted[t.term] && !q.function {
 			q.typo = typoOf(text, t)
 		}
