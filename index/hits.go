@@ -28,11 +28,8 @@ func (s *search) buildHits(res *Result) (withAll int) {
 			e = doc.SummaryEntry(e)
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.file]}
-		switch t := s.entryAt(c.entryKey).time; {
-		case s.copied(c.file):
+		if s.copied(c.file) {
 			h.Time = time.Time{}
-		case t != noTime && t != e.Time.UnixNano(): // see [file.setWritten]
-			h.Time = time.Unix(0, t)
 		}
 		s.describeHit(c, &h)
 		for _, o := range f.others[s.dupHash(c)] {

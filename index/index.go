@@ -85,7 +85,7 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	}
 	for i, u := range updates {
 		if before := x.table.files.get(u.Path); files[i] != nil && before != known.files.get(u.Path) {
-			files[i], blocks[i] = x.buildUpdate(u, before, nil) // the blocks of the record before may be gone
+			files[i], blocks[i] = x.buildUpdate(u, nil) // the blocks of the record before may be gone
 		}
 	}
 	if err := x.writeUpdates(updates, files, blocks); err != nil {
@@ -105,8 +105,7 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update, known *table
 	for i, u := range updates {
 		g.Go(func() error {
 			if u.Doc != nil && ctx.Err() == nil {
-				before := known.files.get(u.Path)
-				files[i], blocks[i] = x.buildUpdate(u, before, before)
+				files[i], blocks[i] = x.buildUpdate(u, known.files.get(u.Path))
 			}
 			return ctx.Err()
 		})
@@ -115,12 +114,10 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update, known *table
 }
 
 // buildUpdate builds the record of a file and its blocks. It can reuse blocks of a record.
-func (x *Index) buildUpdate(u Update, before, reusable *file) (*file, []*block) {
+func (x *Index) buildUpdate(u Update, reusable *file) (*file, []*block) {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
-	f, blocks := b.buildFile(u.Doc, u.Stamp, u.Hash, reusable)
-	f.setWritten(before)
-	return f, blocks
+	return b.buildFile(u.Doc, u.Stamp, u.Hash, reusable)
 }
 
 // writeUpdates stores files and makes the next version of the table, which becomes

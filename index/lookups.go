@@ -197,7 +197,7 @@ func (x *Index) FilesLacking(has func(TextRef) bool) []string {
 		}
 	}
 	slices.SortFunc(lacking, func(a, b *file) int {
-		return cmp.Or(cmp.Compare(b.written, a.written), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(b.Stamp.MTime, a.Stamp.MTime), strings.Compare(a.Path, b.Path))
 	})
 	paths := make([]string, len(lacking))
 	for i, f := range lacking {

@@ -155,7 +155,6 @@ func (f *file) reuses(i int, n uint32) bool {
 type file struct {
 	FileInfo
 	edition   uint64 // of the table that got this record
-	written   int64  // modification time at which this content was first seen, or noTime
 	name      string // file name of the session
 	contact   string // contact_id
 	partition memory.Partition
@@ -281,7 +280,6 @@ func (f *file) code(c *codec) {
 	number(c, &f.Stamp.Inode)
 	copy(f.Hash[:], c.bytes(f.Hash[:]))
 	number(c, &f.edition)
-	c.varint(&f.written, f.Stamp.MTime)
 	number(c, &f.Kind)
 	c.string(&f.Owner)
 	c.string(&f.Day)
@@ -432,28 +430,6 @@ func list[T any](c *codec, l *[]T, size int) {
 	}
 }
 
-// setWritten sets when the content of the file was written, which is not after the
-// time in the stamp: a checkout, a copy over the file or touch only changes that.
-// Entries with the time of the file take the earlier time. The previous record of
-// the path is nil if there is none.
-func (f *file) setWritten(before *file) {
-	f.written = noTime
-	if f.Stamp != (memory.Stamp{}) {
-		f.written = f.Stamp.MTime
-	}
-	modified := f.written
-	if before == nil || before.Hash != f.Hash || f.Hash == [32]byte{} || before.written == noTime ||
-		modified <= before.written {
-		return
-	}
-	f.written = before.written
-	for i := range f.entries {
-		if e := &f.entries[i]; e.time == modified {
-			e.time = f.written
-		}
-	}
-}
-
 // setDerived sets the fields that are not stored.
 func (f *file) setDerived() {
 	f.file, f.Entries = f, len(f.entries)
@@ -463,7 +439,7 @@ func (f *file) setDerived() {
 		f.oldest, f.newest = min(f.oldest, e.time), max(f.newest, e.time)
 		f.importance = max(f.importance, f.important.at(i))
 	}
-	if f.oldest == f.newest && f.newest == f.written && f.newest != noTime {
+	if f.oldest == f.newest && f.newest == f.Stamp.MTime {
 		f.minute = f.newest / int64(time.Minute)
 	}
 }
