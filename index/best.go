@@ -85,11 +85,7 @@ type fold struct {
 // the best whose text is in no better hit.
 func (s *ranked) foldCandidates(offset, limit int) (f fold) {
 	want := offset + max(limit, 0)
-	n := want + 10
-	if s.query.ByFile || s.query.Mode == Recent {
-		n += want + 22 // many candidates of one file
-	}
-	for ; ; n *= 2 {
+	for n := 2*want + 32; ; n *= 2 { // many candidates can be of one file
 		var top []candidate
 		top, f.total = s.bestCandidates(n)
 		f.hits = f.hits[:0]

@@ -204,10 +204,8 @@ func (s *matches) phraseNote(total int) string {
 	switch n := len(s.words.phrases); {
 	case s.phrases.note != "" || n == 0 || s.query.Exact || total == s.phrases.complete:
 		return s.phrases.note
-	case s.phrases.complete == 0 && n > 1:
-		return "no entry contains all phrases; these entries contain words of them"
 	case s.phrases.complete == 0:
-		return "no entry contains the phrase; these entries contain words of it"
+		return "no entry contains the quoted words as they are; these entries contain some of them"
 	}
 	return fmt.Sprintf("the phrase occurs in %d of these entries; they come first", s.phrases.complete)
 }

@@ -27,9 +27,7 @@ func (s *request) expandPrefix(i, df int) bool {
 	}
 	together := s.countBlocks(terms)
 	for _, term := range terms {
-		if term != t.term {
-			s.insertTerm(&i, qterm{term: term, weight: t.weight, maxIdf: maxIdf, minDF: together})
-		}
+		s.insertTerm(&i, qterm{term: term, weight: t.weight, maxIdf: maxIdf, minDF: together})
 	}
 	return together > 0
 }

@@ -11,7 +11,7 @@ import (
 func (s *request) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
-	if t.typo == "" || len(s.words.list) > maxListed || q.KeepTypos || q.Mode == Overlap || q.Cover {
+	if t.typo == "" || len(s.words.list) > maxListed || q.KeepTypos || q.Cover {
 		return
 	}
 	for _, term := range s.similarTerms(t) {
