@@ -44,31 +44,20 @@ func (s *matches) rank(c candidate) candidate {
 	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
 		return c
 	}
-	return s.placeBehind(c, func(k entryKey) (candidate, bool) {
-		next, ok := s.candidateAt(k)
-		if ok {
-			next = s.rank(next)
+	if of, ok := s.findSuccessor(c.entryKey); ok {
+		if next, ok := s.candidateAt(of); ok {
+			c.placeBehind(next)
 		}
-		return next, ok
-	})
+	}
+	return c
 }
 
-// placeBehind returns a candidate with at most the rank behind its successor, which ranked
-// returns if it is a candidate.
-func (s *matches) placeBehind(c candidate, ranked func(entryKey) (candidate, bool)) candidate {
-	of, ok := s.findSuccessor(c.entryKey)
-	if !ok {
-		return c
-	}
-	next, ok := ranked(of)
-	if !ok {
-		return c
-	}
+// placeBehind gives a candidate at most the rank behind another one.
+func (c *candidate) placeBehind(next candidate) {
 	if c.phrases > next.phrases || c.phrases == next.phrases && c.score > next.score {
 		c.phrases, c.score = next.phrases, next.score
 	}
-	c.superseded = next.superseded + 1
-	return c
+	c.superseded = 1
 }
 
 // A fold is a page of candidates, each of which stands for others.

@@ -329,16 +329,10 @@ func (s *ranked) placeSuccessors(all []candidate) {
 	for i, c := range all {
 		at[c.entryKey] = i
 	}
-	var ranked func(k entryKey) (candidate, bool)
-	ranked = func(k entryKey) (candidate, bool) {
-		i, ok := at[k]
-		if !ok {
-			return candidate{}, false
+	for i := range all {
+		of, _ := s.findSuccessor(all[i].entryKey)
+		if n, ok := at[of]; ok && n != i {
+			all[i].placeBehind(all[n])
 		}
-		all[i] = s.placeBehind(all[i], ranked)
-		return all[i], true
-	}
-	for _, c := range all {
-		ranked(c.entryKey)
 	}
 }

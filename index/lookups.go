@@ -58,7 +58,7 @@ func (x *Index) filesNamed(ctx context.Context, view memory.View, key string) (p
 	return paths, err
 }
 
-// Successors returns the readable entries that supersede an entry of a file, for each such
+// Successors returns the last of the readable entries that supersede an entry of a file, for each such
 // entry, by its id. The errors are those of [Index.Search].
 func (x *Index) Successors(ctx context.Context, view memory.View, path string) (refs map[string]Ref, err error) {
 	err = x.browse(ctx, view, func(s *reader) {

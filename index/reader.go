@@ -254,19 +254,22 @@ func (s *reader) refTo(k entryKey) *Ref {
 // maxSuccessors bounds a chain of entries of which each supersedes the one before.
 const maxSuccessors = 16
 
-// findSuccessor returns the newest readable entry that supersedes an entry. They
-// have the same subject, or the superseded entry has none. Entries that supersede
-// each other have no successors.
-func (s *reader) findSuccessor(of entryKey) (next entryKey, ok bool) {
-	next, ok = s.nextSuccessor(of)
-	for last, n, more := next, 0, ok; more; last, more = s.nextSuccessor(last) {
-		if n++; n > maxSuccessors || last == of {
-			return entryKey{}, false
+// findSuccessor returns the last of the readable entries that supersede an entry, directly or
+// over others. Entries that supersede each other have no successors.
+func (s *reader) findSuccessor(of entryKey) (last entryKey, ok bool) {
+	last = of
+	for n := range maxSuccessors {
+		next, more := s.nextSuccessor(last)
+		if !more {
+			return last, n > 0
 		}
+		last = next
 	}
-	return next, ok
+	return of, false
 }
 
+// nextSuccessor returns the newest readable entry that supersedes an entry. They have the same
+// subject, or the superseded entry has none.
 func (s *reader) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	v := s.table.fileAt(of.file)
 	subject := s.view.SubjectOf(v.partition)

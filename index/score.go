@@ -17,7 +17,7 @@ type candidate struct {
 	phrases uint8  // number of phrases of the query in the entry
 	words   uint8  // number of whole words of the query in the entry
 
-	superseded uint8 // number of successors that are candidates; see [matches.rank]
+	superseded uint8 // 1 if its successor is a candidate, too; see [matches.rank]
 }
 
 // eachMatch calls yield for every candidate, file by file.
