@@ -24,6 +24,7 @@ func (s *matches) bestByWords(n int) (top []candidate, total counts) {
 			last = c.file
 			total.files++
 		}
+		c.score = s.scoreOf(c.entryKey)
 		// Its rank is at most that by its score, because successors only lower it.
 		if sorted && s.compare(top[n-1], c) < 0 {
 			return
@@ -38,14 +39,16 @@ func (s *matches) bestByWords(n int) (top []candidate, total counts) {
 	return top[:min(n, len(top))], total
 }
 
-// rank returns a candidate. If its successor is a candidate, too, the rank of the candidate is
-// at most the one behind it.
+// rank returns a candidate with its score. If its successor is a candidate, too, the rank of the
+// candidate is at most the one behind it.
 func (s *matches) rank(c candidate) candidate {
+	c.score = s.scoreOf(c.entryKey)
 	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
 		return c
 	}
 	if of, ok := s.findSuccessor(c.entryKey); ok {
 		if next, ok := s.candidateAt(of); ok {
+			next.score = s.scoreOf(of)
 			c.placeBehind(next)
 		}
 	}
@@ -74,7 +77,7 @@ type fold struct {
 // the best whose text is in no better hit.
 func (s *ranked) foldCandidates(offset, limit int) (f fold) {
 	want := offset + max(limit, 0)
-	for n := 2*want + 32; ; n *= 2 { // many candidates can be of one file
+	for n := 2*want + 12; ; n *= 2 { // many candidates can be of one file
 		var top []candidate
 		top, f.total = s.bestCandidates(n)
 		f.hits = f.hits[:0]

@@ -98,7 +98,10 @@ func (s *matches) applyPhrases(not []string) {
 	required := s.query.Exact && len(want) > 0
 	enough := enoughPhrases + 2*(s.query.Offset+s.query.Limit)
 	var found []candidate
-	s.eachMatch(s.withPhraseWords(want, len(not) > 0, func(c candidate) { found = append(found, c) }))
+	s.eachMatch(s.withPhraseWords(want, len(not) > 0, func(c candidate) {
+		c.score = s.scoreOf(c.entryKey)
+		found = append(found, c)
+	}))
 	slices.SortFunc(found, s.compare)
 	passing := make(entrySet, s.table.blocks.length)
 	read := make(map[uint32]bool)

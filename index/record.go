@@ -89,6 +89,8 @@ func hashOf(s string) uint64 {
 // the path is empty.
 func idIn(path string, id uint64) uint64 { return hashOf(path)*31 + id }
 
+var anyPath = idIn("", 0)
+
 // linksOf returns the links of a document. An entry without a subject, or written by
 // others, supersedes nothing, because such an entry must not affect those of a subject.
 func linksOf(doc *memory.Document) (links []link) {
@@ -139,7 +141,7 @@ func (f *file) texts() (list []TextRef) {
 // ids returns the ids by which an entry may be superseded, as in link.
 func (f *file) ids(entry int) [2]uint64 {
 	id := f.entries[entry].id
-	return [...]uint64{idIn("", id), idIn(f.Path, id)}
+	return [...]uint64{anyPath + id, f.pathHash*31 + id}
 }
 
 // reuses reports whether the file, which may be nil, has the i-th block from the record
@@ -166,9 +168,10 @@ type file struct {
 	keys      sparse[TextKey] // of the embedded text of each entry, zero for none
 
 	// The following fields are not stored.
-	number uint32 // in the table
-	parts  []part // of the blocks; nil after a restart
-	terms  int    // upper bound of the distinct terms
+	number   uint32 // in the table
+	pathHash uint64
+	parts    []part // of the blocks; nil after a restart
+	terms    int    // upper bound of the distinct terms
 
 	oldest, newest int64   // range of the times of the entries
 	minute         int64   // in which the file was saved, if the entries have no other times, or 0
@@ -432,7 +435,7 @@ func list[T any](c *codec, l *[]T, size int) {
 
 // setDerived sets the fields that are not stored.
 func (f *file) setDerived() {
-	f.file, f.Entries = f, len(f.entries)
+	f.file, f.Entries, f.pathHash = f, len(f.entries), hashOf(f.Path)
 	f.oldest, f.newest = forever, noTime
 	for i, e := range f.entries {
 		f.Tasks = f.Tasks || e.flags&(flagOpen|flagDone) != 0

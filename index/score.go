@@ -20,7 +20,7 @@ type candidate struct {
 	superseded uint8 // 1 if its successor is a candidate, too; see [matches.rank]
 }
 
-// eachMatch calls yield for every candidate, file by file.
+// eachMatch calls yield for every candidate, without its score, file by file.
 func (s *matches) eachMatch(yield func(candidate)) {
 	q := s.query
 	add := func(c candidate) {
@@ -72,7 +72,7 @@ func (s *matches) eachFiltered(yield func(candidate)) {
 		}
 		for e := range v.entries {
 			if k := (entryKey{n, int32(e)}); s.passesEntry(k) {
-				yield(candidate{entryKey: k, score: s.scoreOf(k), dup: uint16(v.entries[e].dup), phrases: s.phrases.counts[k]})
+				yield(candidate{entryKey: k, dup: uint16(v.entries[e].dup), phrases: s.phrases.counts[k]})
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (s *matches) rankedEntry(a *acc, e int) (c candidate, ok bool) {
 	if cell.own == 0 && !isHead || !cell.inEntry && !sections || !s.passesEntry(k) {
 		return c, false
 	}
-	return candidate{entryKey: k, score: s.scoreOf(k), dup: cell.dup, phrases: s.phrases.counts[k],
+	return candidate{entryKey: k, dup: cell.dup, phrases: s.phrases.counts[k],
 		words: cell.words}, true
 }
 
