@@ -10,6 +10,13 @@ import (
 	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
+// maxJoined bounds the hyphens and slashes in a name. Longer ones, such as most URLs, are
+// found by their words.
+const maxJoined = 2
+
+// maxName bounds the bytes of a name before and after a joint.
+const maxName = 64
+
 // emitJoined emits the identifiers that end with the word between two bytes: the word and
 // its symbols (C++, C#), and, as one word, the word and the one that a hyphen, a slash or
 // a dot joins to it (email for e-mail, nodejs for Node.js). Between digits, a dot remains.
@@ -17,7 +24,7 @@ func (a *analyzer) emitJoined(start, end int) {
 	first := a.joined
 	a.joined = wordRange{}
 	switch rest := a.text[end:]; {
-	case isJoint(rest):
+	case isJoint(rest) && (rest[0] == '.' || a.countJoints(end) <= maxJoined):
 		a.joined = wordRange{start, end}
 	case strings.HasPrefix(rest, "++") && !continues(rest[2:]):
 		a.emitSymbols(start, end+2)
@@ -52,6 +59,19 @@ func isJoint(s string) bool {
 		return c == classLetter || c == classDigit
 	}
 	return false
+}
+
+// countJoints returns the number of hyphens and slashes in the name around a byte of the
+// text.
+func (a *analyzer) countJoints(at int) int {
+	isOutside := func(r rune) bool { return classOf(r) == classNone && !strings.ContainsRune("-/.:", r) }
+	before, after := a.text[max(0, at-maxName):at], a.text[at:min(len(a.text), at+maxName)]
+	before = before[strings.LastIndexFunc(before, isOutside)+1:]
+	if end := strings.IndexFunc(after, isOutside); end >= 0 {
+		after = after[:end]
+	}
+	name := before + after
+	return strings.Count(name, "-") + strings.Count(name, "/")
 }
 
 // appendRunes appends the characters of a word of a text, normalized.
