@@ -44,6 +44,7 @@ type Config struct {
 		Host          string   `yaml:"host" doc:"Name of this machine, different on each machine, if several machines write to this memory through a sync tool or git. Notes and captures then go to a file of this machine, such as memory/2026-02-05.laptop.md, and every machine reads the files of a day as one day"`
 		Users         []string `yaml:"users" doc:"Directories of the root that belong to users, such as alice for alice/MEMORY.md and alice/memory/"`
 		Roots         []Root   `yaml:"roots" doc:"Folders that are searched beside the memory directory and never changed, such as an Obsidian vault. Each entry has the keys"`
+		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full, above which its middle is left out. Near it, agents get a hint to tidy up"`
 		Injection     struct {
 			Enabled  bool `yaml:"enabled" default:"true" doc:"If false, context blocks are empty"`
 			MaxItems int  `yaml:"max_items" default:"50" min:"0" max:"10000" doc:"Maximum number of lines of the context formats summary and items"`

@@ -44,7 +44,7 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"ipc.max_header ipc.read_header ipc.read_body ipc.write ipc.idle ipc.max_connections ipc.drain ipc.rate " +
 	"write.max_size visibility.identity todosync.days share.host hooks.transcripts " +
 	"hooks.context_max_chars projects " +
-	"memory.full_max_chars watch.max_file_size watch.ignore index.dir history.enabled history.size identity.read " +
+	"watch.max_file_size watch.ignore index.dir history.enabled history.size identity.read " +
 	"embed.query_prefix embed.text_prefix capture.ntfy.server share.weaviate.ca_file share.weaviate.prefix " +
 	"hooks.roots hooks.other_projects share.trust " +
 	"exclude mode " // of entries of memory.roots and ipc.listeners

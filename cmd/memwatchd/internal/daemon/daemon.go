@@ -96,10 +96,6 @@ func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 // maxFileSize bounds the files that are read and changed, in bytes. Larger ones are skipped.
 const maxFileSize = 4 << 20
 
-// maxFullChars bounds the MEMORY.md of the context formats boot and full, in characters.
-// Longer files are cut in the middle.
-const maxFullChars = 5000
-
 func (d *daemon) openComponents() error {
 	c := d.config
 	layout := c.Layout()
@@ -257,7 +253,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Index: d.index, Files: catalogueFiles{d.pipeline.documents}, Scopes: d.subjects,
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
-		MaxChars: c.Memory.Injection.MaxChars, MaxFull: maxFullChars,
+		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
 		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseChange, Layout: d.pipeline.layout,
 		DaysIn:   c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: config.Now,

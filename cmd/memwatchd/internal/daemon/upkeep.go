@@ -47,7 +47,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	u.compactor = &compactor.Compactor{
 		Root: root, Links: d.countLinks, Logger: d.logger,
-		Host: name, Soft: compactor.SoftLimits(maxFullChars), MaxLoss: c.Tuning.MaxLoss,
+		Host: name, Soft: compactor.SoftLimits(c.Memory.FullMaxChars), MaxLoss: c.Tuning.MaxLoss,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
 		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path,
