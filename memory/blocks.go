@@ -16,9 +16,9 @@ import (
 // These limits bound the time and memory of parsing, independent of the content
 // of the file.
 const (
-	// maxDepth bounds the nesting of blocks. Beyond it a marker is text. Real
-	// lists are not fifty levels deep, and the cost of a line grows with its
-	// depth.
+	// maxDepth bounds the nesting of blocks. Beyond it a marker is text, and the file
+	// is private and never changed. Real lists are not fifty levels deep, and the cost
+	// of a line grows with its depth.
 	maxDepth = 100
 	// maxBlocks bounds the number of blocks that are parsed. Four megabytes of
 	// short list items, the largest file that is read, have about that many.
@@ -48,7 +48,7 @@ var budgetKey = parser.NewContextKey()
 // A budget holds the remaining limits of one run of the parser.
 type budget struct {
 	blocks  int
-	tooDeep bool
+	tooDeep int // offset of a block beyond maxDepth, or 0
 }
 
 // boundedParser limits a block parser: no block opens when the budget is used up, and
@@ -66,7 +66,8 @@ func (p boundedParser) Open(parent ast.Node, r text.Reader, pc parser.Context) (
 		return nil, state
 	case *ast.List, *ast.Blockquote:
 		if len(pc.OpenedBlocks()) >= maxDepth {
-			left.tooDeep = true
+			_, at := r.Position()
+			left.tooDeep = at.Start
 			return nil, parser.NoChildren
 		}
 	}
@@ -195,10 +196,10 @@ func (p *docParser) parseStructure() (tops []topBlock, problem *Problem) {
 	text, body, ln := p.text, p.body, p.ln
 	var root ast.Node = ast.NewDocument()
 	if p.flat {
-		problem = &Problem{Code: markdownUnreadable,
+		problem = &Problem{Code: markdownUnreadable, Line: 1,
 			Message: "cannot parse the structure of the file; the whole file is one private entry"}
 	} else {
-		root, problem = parseBlocks(text[body:len(text):len(text)])
+		root, problem = p.parseBlocks(text[body:len(text):len(text)])
 	}
 	add := func(node ast.Node, kind topKind, block Block, level int) {
 		line := ln.at(body + blockStart(node))
@@ -335,27 +336,28 @@ func blockStart(n ast.Node) int {
 	return 0
 }
 
-// Problem codes for the structure of a file. After markdownUnreadable and
-// tooManyBlocks, the part of the file that was not parsed is private.
+// Problem codes for a structure that is not parsed as a whole. Such a file is private
+// and never changed.
 const (
 	markdownUnreadable = "markdown_unreadable"
 	tooManyBlocks      = "too_many_blocks"
 	nestingTooDeep     = "nesting_too_deep"
 )
 
-// parseBlocks runs the Markdown parser.
-func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
+// parseBlocks runs the Markdown parser on the body.
+func (p *docParser) parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 	pc := parser.NewContext()
 	left := &budget{blocks: maxBlocks}
 	pc.Set(budgetKey, left)
 	root = markdown.Parse(text.NewReader(src), parser.WithContext(pc))
 	switch {
 	case left.blocks == 0:
-		problem = &Problem{Code: tooManyBlocks,
-			Message: "the file has too many items and paragraphs; the rest is one private entry. Split the file"}
-	case left.tooDeep:
-		problem = &Problem{Code: nestingTooDeep,
-			Message: "blocks are nested too deeply; the innermost blocks are plain text"}
+		problem = &Problem{Code: tooManyBlocks, Line: 1,
+			Message: "the file has too many items and paragraphs; it is private and never changed. Split the file"}
+	case left.tooDeep > 0:
+		problem = &Problem{Code: nestingTooDeep, Line: p.ln.at(p.body + left.tooDeep),
+			Message: "blocks are nested too deeply; the file is private and never changed. Indent them less, or write " +
+				"them in a code block"}
 	}
 	return root, problem
 }
@@ -463,8 +465,8 @@ func (p *docParser) findHidden(tops []topBlock) (regions []lineRange) {
 			for to = i + 1; to <= p.ln.count() && strings.TrimLeft(line(to), " ") != GeneratedClose; to++ {
 			}
 			if to > p.ln.count() {
-				to, unclosed, p.d.Unsound = 0, true, true // applies to all later markers, so do not search again
-				p.addProblem("generated_unclosed", i,
+				to, unclosed = 0, true // applies to all later markers, so do not search again
+				p.addDefect("generated_unclosed", i,
 					"generated text has no closing marker and is treated as text; add "+GeneratedClose)
 			}
 		case IsInjectedHeader(s):

@@ -27,9 +27,11 @@ type Document struct {
 	// previous content. The code that reads files sets Stale.
 	Stale bool
 
-	// Unsound is true when the file must not be written: broken frontmatter,
-	// invalid UTF-8, an unclosed marker.
-	Unsound bool
+	// Unsound is true when the file is read but never written: broken frontmatter,
+	// invalid UTF-8, a line that ends with a lone CR, blocks nested too deeply, an
+	// unclosed marker.
+	Unsound    bool
+	whyUnsound string // the message of the first such problem
 
 	// source with secrets masked, of the same length; all other fields are parsed from it
 	masked     []byte

@@ -92,21 +92,20 @@ func (p *docParser) readFront(src []byte) {
 	if !open {
 		if s, ok := findMisplaced(text[body:]); ok {
 			f.Present, f.Broken = true, true
-			p.addProblem("frontmatter_misplaced", 1+bytes.Count(text[:body+s], []byte("\n")),
-				"frontmatter is not at the top of the file and is ignored; remove the blank lines above the "+
-					"frontmatter. Until then, the file is private")
+			p.addDefect("frontmatter_misplaced", p.ln.at(body+s), "frontmatter is not at the top of the file; remove the "+
+				"space above it. Until then, the file is private and never changed")
 		}
 		return
 	}
 	if front.End == 0 {
 		f.Broken = true
-		p.addProblem("frontmatter_unclosed", 1,
+		p.addDefect("frontmatter_unclosed", 1,
 			"frontmatter has no closing --- line; add this line. Until then, the file is private and never changed")
 		return
 	}
 	if err := p.parseFields(src, text, inner); err != nil {
 		f.Broken = true
-		p.addProblem("frontmatter_broken", errorLine(err),
+		p.addDefect("frontmatter_broken", errorLine(err),
 			err.Error()+". Until the frontmatter is fixed, the file is private and never changed")
 	}
 	if p.l.Mask != nil {
@@ -114,24 +113,16 @@ func (p *docParser) readFront(src []byte) {
 	}
 }
 
-// findMisplaced finds a frontmatter below blank lines. Because "---" is also a
-// horizontal rule, the text counts as frontmatter only if it has a known key.
+// findMisplaced finds a frontmatter below blank lines, which may be unclosed. Because "---" is
+// also a horizontal rule, the text counts as frontmatter only if it has a known key.
 func findMisplaced(body []byte) (at int, ok bool) {
-	for at < len(body) {
-		n := lineLen(body[at:])
-		if !isBlankText(body[at : at+n]) {
-			break
-		}
-		at += n
+	rest := bytes.TrimLeft(body, " \t\n")
+	_, inner, from, open := cutFront(rest)
+	keys := rest[inner.Start:inner.End]
+	if len(keys) == 0 {
+		keys, _, _ = bytes.Cut(rest[from:], []byte("\n\n"))
 	}
-	if at == 0 || at == len(body) {
-		return 0, false
-	}
-	_, inner, _, _ := cutFront(body[at:])
-	if inner.End == 0 || inner.End-inner.Start > maxFront {
-		return 0, false
-	}
-	return at, knownKeyRE().Match(body[at+inner.Start : at+inner.End])
+	return len(body) - len(rest), open && knownKeyRE().Match(keys)
 }
 
 var knownKeyRE = lazyregexp.New(

@@ -36,20 +36,23 @@ func (l *Layout) Parse(path string, src []byte, meta Meta) (d *Document) {
 func (l *Layout) parse(path string, src, masked []byte, meta Meta, flat bool) *Document {
 	d := &Document{Place: l.Place(path), Source: src, masked: masked}
 	p := &docParser{l: l, d: d, meta: meta, flat: flat, text: unixText(masked), plain: utf8.Valid(src)}
+	p.ln = splitLines(p.text)
 	if !p.plain {
-		p.addProblem("utf8_invalid", 0,
-			"not valid UTF-8; the file is read with replacement characters and never changed")
-		d.Unsound = true
+		p.addDefect("utf8_invalid", 0, "not valid UTF-8; the file is read with replacement characters and never changed. "+
+			"Save the file as UTF-8")
+	}
+	if crlf := []byte("\r\n"); bytes.Count(src, crlf[:1]) > bytes.Count(src, crlf) {
+		at := bytes.IndexByte(bytes.ReplaceAll(src, crlf, []byte("  ")), '\r')
+		p.addDefect("line_ending_unusual", p.ln.at(at), "a carriage return without a line feed ends this line; the file "+
+			"is read and never changed. Save the file with the line endings LF or CRLF")
 	}
 	p.plain = p.plain && bytes.IndexByte(src, '\r') < 0 && bytes.IndexByte(src, 0) < 0
-	p.ln = splitLines(p.text)
 
 	p.readFront(src)
 	p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
 	if p.plain {
 		p.source = string(masked[p.body:])
 	}
-	d.Unsound = d.Unsound || d.Front.Broken
 	p.doubtful = d.Front.Broken || meta.Unstable
 	marks := p.hideConflictMarkers()
 	p.setOwner()
@@ -57,7 +60,11 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, flat bool) *D
 	p.from, p.to, p.dated = dayBounds(d.Place.Day, l.location())
 
 	tops, problem := p.parseStructure()
-	p.recordLimit(tops, problem)
+	if problem != nil {
+		// The parts that were not parsed may contain a mark that makes the file private.
+		p.doubtful = true
+		p.addDefect(problem.Code, problem.Line, problem.Message)
+	}
 	d.marks.tags = findPrivateTags(p.text, p.body)
 	hidden := p.findHidden(tops)
 	p.readHidden(hidden)
@@ -69,22 +76,6 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, flat bool) *D
 	p.readBlocks(tops)
 	p.finishDocument()
 	return d
-}
-
-// recordLimit records that a part of the structure could not be parsed. The file is
-// private, because a mark that makes it private may have been missed.
-func (p *docParser) recordLimit(tops []topBlock, problem *Problem) {
-	if problem == nil {
-		return
-	}
-	if problem.Code != nestingTooDeep {
-		problem.Line = 1
-		if len(tops) > 0 {
-			problem.Line = tops[len(tops)-1].from
-		}
-		p.doubtful, p.d.Unsound = true, true
-	}
-	p.d.Problems = append(p.d.Problems, *problem)
 }
 
 type docParser struct {
@@ -121,6 +112,12 @@ type docParser struct {
 
 func (p *docParser) addProblem(code string, line int, message string) {
 	p.d.Problems = append(p.d.Problems, Problem{code, line, message})
+}
+
+// addDefect adds a problem because of which the file is never changed.
+func (p *docParser) addDefect(code string, line int, message string) {
+	p.addProblem(code, line, message)
+	p.d.Unsound, p.d.whyUnsound = true, cmp.Or(p.d.whyUnsound, message)
 }
 
 // setOwner determines the owner and the default visibility of the file.

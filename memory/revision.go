@@ -337,16 +337,7 @@ func (d *Document) wrongCounters(lists bool) (wrong []fieldChange) {
 
 // WhyUnsound returns the message of the first problem that prevents writing to
 // the file. Its result is meaningful only if d.Unsound is set.
-func (d *Document) WhyUnsound() string {
-	for _, p := range d.Problems {
-		switch p.Code {
-		case "utf8_invalid", "frontmatter_misplaced", "frontmatter_unclosed", "frontmatter_broken",
-			"generated_unclosed", tooManyBlocks, markdownUnreadable:
-			return p.Message
-		}
-	}
-	return "the structure of the file is ambiguous"
-}
+func (d *Document) WhyUnsound() string { return d.whyUnsound }
 
 // Rewrite returns the source for which [Shown.Text] in the view is text. The view must
 // be able to read the whole document. Unchanged lines keep every byte; new lines take

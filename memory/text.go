@@ -19,7 +19,8 @@ import (
 )
 
 // lines is an index of the lines of a text. A line ends with LF, CR LF or a
-// lone CR, as in CommonMark; the text is split in a copy with LF endings.
+// lone CR, as in CommonMark; the text is split in a copy with LF endings. A file
+// with a lone CR is read and never changed.
 type lines struct {
 	starts []int // of every line; the last line ends at size
 	size   int
@@ -83,13 +84,12 @@ func trimEnding(b []byte) []byte {
 // commonEnding returns the line ending of all lines of a text, or "" if they differ
 // or the text has none.
 func commonEnding(text []byte) string {
-	lf, cr, both := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r")), bytes.Count(text, []byte("\r\n"))
-	switch {
-	case lf > 0 && cr == 0:
+	switch lf, crlf := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n")); {
+	case lf == 0:
+		return ""
+	case crlf == 0:
 		return "\n"
-	case cr > 0 && lf == 0:
-		return "\r"
-	case both > 0 && lf == both && cr == both:
+	case crlf == lf:
 		return "\r\n"
 	}
 	return ""

@@ -206,7 +206,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		}
 		p.raw, p.above, p.index = raw(from, line), raw(end+1, from-1), len(v.pieces)
 		end = line
-		if !strings.HasSuffix(p.raw, "\n") && !strings.HasSuffix(p.raw, "\r") {
+		if !strings.HasSuffix(p.raw, "\n") {
 			p.raw += string(d.lineEnding(1)) // of the last line
 		}
 		p.text = lineFeeds(p.raw)
@@ -238,7 +238,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 func lineFeeds(raw string) string { return strings.TrimSuffix(unixLines(raw), "\n") }
 
 // boxRE matches the box of a task at the start of a line.
-var boxRE = lazyregexp.New(`((?:^|[\r\n])[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
+var boxRE = lazyregexp.New(`((?:^|\n)[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
 
 func openBoxes(text string) string { return boxRE().ReplaceAllString(text, "${1} ]") }
 
@@ -524,9 +524,6 @@ func (m *VersionMerge) join(list []*merged) (out []byte) {
 	write := func(raw string) {
 		if common != "" {
 			raw = strings.ReplaceAll(unixLines(raw), "\n", common)
-		}
-		if strings.HasPrefix(raw, "\n") && bytes.HasSuffix(out, []byte("\r")) {
-			raw = "\r" + raw[1:] // CR LF would be the ending of one line
 		}
 		out = append(out, raw...)
 	}
