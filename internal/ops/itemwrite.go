@@ -27,10 +27,8 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 		Key: strings.TrimSpace(r.Key), Visibility: r.Visibility, Confidence: r.Confidence,
 		Source: sourceAttribute(c, r.Source)}}
 	item := &put.item
-	if !c.View.Private() { // the item may be in a file that was created a moment ago
-		if err := m.syncIndex(ctx, &c); err != nil {
-			return nil, err
-		}
+	if err := m.syncIndex(ctx, &c); err != nil { // the item may be in a file that was created a moment ago
+		return nil, err
 	}
 	put.call, put.others = c, m.findItems(c, r.Namespace, func(k string) bool { return k == item.Key })
 	mine := m.changeable(c, put.others)
@@ -243,6 +241,9 @@ func takenIDs(doc *memory.Document) map[string]bool {
 // itemDelete deletes every readable item of a name, or all of a namespace, in all files.
 // Other content of the files stays.
 func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+	if err := m.syncIndex(ctx, &c); err != nil { // as in itemPut
+		return nil, err
+	}
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
 	if r.ID != "" {
 		f, err := m.itemByID(c, r.ID)
