@@ -247,23 +247,26 @@ func Fold(s string) string {
 	return b.String()
 }
 
-// stripEmphasis removes the markers of emphasis and strike-through: all double ones, and
-// single ones at the ends of words. It is for comparisons only: 2*3 and snake_case stay,
-// and 2**3 becomes 23.
+// stripEmphasis removes the markers of emphasis and strike-through, paired or not, except
+// single ones inside a word: 2*3 and snake_case stay. It is for comparisons only.
 func stripEmphasis(s string) string {
 	if !strings.ContainsAny(s, "*_~") {
 		return s
 	}
-	for _, pair := range emphasisMarkers {
-		s = strings.ReplaceAll(s, pair[0], pair[1])
+	var b strings.Builder
+	for i, n := 0, 0; i < len(s); i += n {
+		n = runLen(s[i:], s[i])
+		before, _ := utf8.DecodeLastRuneInString(s[:i])
+		after, _ := utf8.DecodeRuneInString(s[i+n:])
+		inWord := n == 1 && isWord(before) && isWord(after)
+		if inWord || strings.IndexByte("*_~", s[i]) < 0 {
+			b.WriteString(s[i : i+n])
+		}
 	}
-	return strings.Trim(s, "*_")
+	return b.String()
 }
 
-// emphasisMarkers are markers with the character beside them, and what stays. A regular
-// expression takes as long as the rest of the parser.
-var emphasisMarkers = [...][2]string{{"**", ""}, {"__", ""}, {"~~", ""}, {" *", " "}, {"* ", " "}, {" _", " "}, {"_ ", " "},
-	{"*.", "."}, {"*,", ","}, {"*:", ":"}}
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // listMarkerLen returns the length of the list marker and following space at
 // the start of a line, or 0.
