@@ -224,11 +224,11 @@ func (p *docParser) parseStructure() (tops []topBlock, problem *Problem) {
 		case *ast.Blockquote:
 			add(n, topEntry, Quote, 0)
 		case *ast.CodeBlock, *ast.FencedCodeBlock:
-			add(n, topEntry, Code, 0)
+			add(n, topEntry, codeBlock, 0)
 		case *ast.HTMLBlock:
-			add(n, topEntry, HTML, 0)
+			add(n, topEntry, htmlBlock, 0)
 		case *table:
-			add(n, topEntry, Table, 0)
+			add(n, topEntry, tableBlock, 0)
 		case *ast.Paragraph:
 			kind := topEntry
 			if string(bytes.TrimSpace(n.Lines().Value(text[body:]))) == petFooter {
@@ -267,7 +267,7 @@ func extendBlocks(tops []topBlock, text []byte, body int, ln lines) []topBlock {
 			to--
 		}
 		tops[i].to = to
-		if t := &tops[i]; t.kind == topEntry && (t.block == HTML || t.block == Paragraph) {
+		if t := &tops[i]; t.kind == topEntry && (t.block == htmlBlock || t.block == Paragraph) {
 			if s := ln.span(t.from, t.to); markupOnly(text[s.Start:s.End]) {
 				t.kind = topComment
 			}

@@ -65,10 +65,10 @@ type Block uint8
 const (
 	Item Block = iota // a top-level list item with everything nested in it
 	Paragraph
-	Table
+	tableBlock
 	Quote
-	HTML
-	Code         // with the paragraph that introduces it
+	htmlBlock
+	codeBlock    // with the paragraph that introduces it
 	EmptyHeading // a heading whose section is empty
 )
 

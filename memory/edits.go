@@ -355,16 +355,16 @@ func (w *passAttempt) setTask(t *Task, s TaskState) error {
 	switch at := t.Box.Start; {
 	case t.State == s:
 	case t.Box.End > at:
-		w.editList = append(w.editList, Edit{t.Box, []byte{" x"[s]}})
+		w.editList = append(w.editList, textEdit{t.Box, []byte{" x"[s]}})
 	case s == Done:
-		w.editList = append(w.editList, Edit{t.Box, []byte(checkMark + " ")})
+		w.editList = append(w.editList, textEdit{t.Box, []byte(checkMark + " ")})
 	default:
 		rest, ok := bytes.CutPrefix(w.d.Source[at:], []byte(checkMark))
 		if !ok {
 			return fmt.Errorf("line %d: the check mark is not at the start of the text", t.Line)
 		}
 		rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte(emojiStyle)), " \t")
-		w.editList = append(w.editList, Edit{Span{at, len(w.d.Source) - len(rest)}, nil})
+		w.editList = append(w.editList, textEdit{Span{at, len(w.d.Source) - len(rest)}, nil})
 	}
 	return nil
 }
@@ -429,7 +429,7 @@ func (d *Document) withSeparator(r lineRange) lineRange {
 // cutLines returns the edit that removes lines together with as many blank lines as the side
 // that has fewer, so that the larger gap stays. At the top of a file
 // no blank line stays, and at its end none is added.
-func (w *passAttempt) cutLines(r lineRange) Edit {
+func (w *passAttempt) cutLines(r lineRange) textEdit {
 	d, first, n := w.d, w.d.bodyLine(), w.d.lines.count()
 	r = d.withSeparator(r)
 	above, below := d.gaps(r)
@@ -446,7 +446,7 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 	}
 	s := d.lines.span(r.from, r.to)
 	s.Start = max(s.Start, bomLen(d.Source))
-	return Edit{s, replacement}
+	return textEdit{s, replacement}
 }
 
 // emptiedHeadings returns the headings to remove with the entries below them: those with
@@ -502,17 +502,17 @@ func (w *passAttempt) setAttributes(e *Entry, attrs []attribute) {
 	switch comment := editComment(old, attrs); {
 	case bytes.Equal(comment, old):
 	case len(comment) > 0:
-		w.editList = append(w.editList, Edit{e.Comment, comment})
+		w.editList = append(w.editList, textEdit{e.Comment, comment})
 	default:
-		w.editList = append(w.editList, Edit{d.commentSpan(e.Comment), nil})
+		w.editList = append(w.editList, textEdit{d.commentSpan(e.Comment), nil})
 	}
 }
 
 // addComment returns the edit that gives an entry without a comment its comment, on a line
 // of its own below the entry if its first block has no text that a comment could follow.
-func (d *Document) addComment(e *Entry, comment string) Edit {
+func (d *Document) addComment(e *Entry, comment string) textEdit {
 	if e.lead > 0 {
-		return Edit{Span{e.lead, e.lead}, []byte(" " + comment)}
+		return textEdit{Span{e.lead, e.lead}, []byte(" " + comment)}
 	}
 	indent := ""
 	if e.Block == Item {
@@ -522,9 +522,9 @@ func (d *Document) addComment(e *Entry, comment string) Edit {
 	}
 	end, at := string(d.lineEnding(e.EndLine)), Span{e.Span.End, e.Span.End}
 	if !d.hasEnding(e.EndLine) {
-		return Edit{at, []byte(end + indent + comment)}
+		return textEdit{at, []byte(end + indent + comment)}
 	}
-	return Edit{at, []byte(indent + comment + end)}
+	return textEdit{at, []byte(indent + comment + end)}
 }
 
 // commentSpan returns the span of a comment with the white space in front of
@@ -583,7 +583,7 @@ func (w *passAttempt) insertionPoint(in *insertion) (insertionPoint, error) {
 
 // insertionEdit returns the edit for an insertion point. It adds as many blank
 // lines around the text as the file has at similar places.
-func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
+func (w *passAttempt) insertionEdit(s *insertionPoint) textEdit {
 	d := w.d
 	end := d.lineEnding(max(s.line, 1))
 	at := max(d.lines.start(s.line+1), bomLen(d.Source))
@@ -649,7 +649,7 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	if unended {
 		text = bytes.TrimSuffix(text, end)
 	}
-	return Edit{Span{at, at}, text}
+	return textEdit{Span{at, at}, text}
 }
 
 // replaceEntry adds the edit that replaces an entry with a requested one.
@@ -670,6 +670,6 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	text = strings.ReplaceAll(text, "\n", string(d.lineEnding(e.Line)))
 	start := max(e.Span.Start, bomLen(d.Source))
 	end := start + len(trimEnding(d.Source[start:e.Span.End]))
-	w.editList = append(w.editList, Edit{Span{start, end}, []byte(text)})
+	w.editList = append(w.editList, textEdit{Span{start, end}, []byte(text)})
 	return nil
 }

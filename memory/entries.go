@@ -56,7 +56,7 @@ func (p *docParser) readEntry(t *topBlock, heading int) int {
 	case e.Block == EmptyHeading && len(b.leaves) > 0:
 		e.heading = b.leaves[0].heading()
 		e.Norm = Fold(stripEmphasis(e.heading))
-	case e.Block == Code || e.Block == HTML:
+	case e.Block == codeBlock || e.Block == htmlBlock:
 		e.Norm = Fold(e.Text)
 	default:
 		e.Norm = normText(e.Text)
@@ -76,11 +76,11 @@ func (p *docParser) readEntry(t *topBlock, heading int) int {
 // readLead parses the beginning of an entry: title, anchor and added date.
 func (p *docParser) readLead(e *Entry, b *block) {
 	lead := ""
-	if len(b.leaves) > 0 && b.leaves[0].lead && e.Block != HTML && e.Block != Table {
+	if len(b.leaves) > 0 && b.leaves[0].lead && e.Block != htmlBlock && e.Block != tableBlock {
 		lead = p.displayOf(b.leaves[0].textFrom(0))
 	}
 	id, lead := splitAnchor(lead)
-	if id == "" && e.Block != Code {
+	if id == "" && e.Block != codeBlock {
 		id, _ = splitAnchor(e.Text)
 	}
 	if id != "" {
@@ -88,7 +88,7 @@ func (p *docParser) readLead(e *Entry, b *block) {
 	}
 	lead = lead[boxLen(lead):]
 	switch e.Block {
-	case Item, Paragraph, Code:
+	case Item, Paragraph, codeBlock:
 		title, _ := splitTitle(lead)
 		e.Title = unescape([]byte(title))
 	}
@@ -119,7 +119,7 @@ func (p *docParser) ownAttributes(e *Entry, b *block) (attrs []attr) {
 				p.d.marks.add(at, c.attrs, false)
 			}
 		}
-		if lf.lead && lf.item == 0 && !lf.html && e.Block != Table {
+		if lf.lead && lf.item == 0 && !lf.html && e.Block != tableBlock {
 			e.lead = lf.end()
 		}
 	}

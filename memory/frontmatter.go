@@ -508,7 +508,7 @@ var (
 
 // setFields returns the edits that set keys of the frontmatter. It adds a missing
 // frontmatter at the top of the file, with the line endings of the file.
-func (d *Document) setFields(fields []fieldChange) (edits []Edit, err error) {
+func (d *Document) setFields(fields []fieldChange) (edits []textEdit, err error) {
 	for _, c := range fields {
 		if err := c.checkValid(); err != nil {
 			return nil, err
@@ -529,12 +529,12 @@ func (d *Document) setFields(fields []fieldChange) (edits []Edit, err error) {
 	if len(d.Source) > at && !d.blankLine(1) {
 		text += end
 	}
-	return []Edit{{Span{at, at}, []byte(text)}}, nil
+	return []textEdit{{Span{at, at}, []byte(text)}}, nil
 }
 
 // setField returns the edits that set a key of the frontmatter to its new
 // value.
-func (d *Document) setField(c fieldChange) ([]Edit, error) {
+func (d *Document) setField(c fieldChange) ([]textEdit, error) {
 	front := &d.Front
 	field, ok := front.Field(c.key)
 	value, isText := c.value.(string)
@@ -548,10 +548,10 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 			"its own")
 	case !ok:
 		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
-		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
+		return []textEdit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
 	}
 	line := trimEnding(d.Source[field.Span.Start:field.Span.End])
-	edit := Edit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
+	edit := textEdit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
 	// keep a value in quotes, and a comment behind it
 	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil {
 		from, to := field.Span.Start+m[2], field.Span.Start+m[3]
@@ -559,7 +559,7 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 		if d.Source[from-1] == ':' {
 			value = " " + value
 		}
-		edit = Edit{Span{from, to}, []byte(value)}
+		edit = textEdit{Span{from, to}, []byte(value)}
 	}
-	return []Edit{edit}, nil
+	return []textEdit{edit}, nil
 }

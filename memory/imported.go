@@ -192,7 +192,7 @@ func EditedImport(source []byte) bool {
 // as it is, or a list item if it is not one entry, whatever follows.
 func (l *Layout) FitImported(path string, p *Put) error {
 	text, err := p.Text, error(ErrText)
-	p.Form = MarkdownForm
+	p.Form = markdownForm
 	for _, p.Text = range []string{strings.Trim(cleanText(text), "\n"), ListItem(text)} {
 		d := l.Parse(path, []byte(p.Text+"\n\n# Next\n"), Meta{})
 		if len(d.Entries) == 2 && d.Entries[0].Attributes == nil {

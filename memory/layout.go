@@ -413,7 +413,7 @@ type Layout struct {
 	// ReviewDir is the directory of the texts that wait for a review; empty for none.
 	ReviewDir string
 	// Tasks and FollowUps are the names of the sections whose boxes are
-	// counted; nil means [DefaultTasks] and [DefaultFollowUps].
+	// counted; nil means defaultTasks and defaultFollowUps.
 	Tasks, FollowUps []string
 	// Mask hides secrets such as credentials. It returns a source of the same
 	// length with other letters and digits in place of the secrets, or source
@@ -422,11 +422,11 @@ type Layout struct {
 	Mask func(source []byte) []byte
 }
 
-// DefaultTasks and DefaultFollowUps are the section names for a [Layout]
+// defaultTasks and defaultFollowUps are the section names for a [Layout]
 // without its own. They must not be modified.
 var (
-	DefaultTasks     = []string{"Tasks", "TODO", commitments}
-	DefaultFollowUps = []string{"Follow Ups", "Follow-ups", "跟进"}
+	defaultTasks     = []string{"Tasks", "TODO", commitments}
+	defaultFollowUps = []string{"Follow Ups", "Follow-ups", "跟进"}
 )
 
 // commitments is the section in which every item is a task, with or without a

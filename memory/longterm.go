@@ -17,19 +17,19 @@ import (
 
 // shortTermSections lists the sections of a session's file in order. It must
 // not be modified.
-var shortTermSections = []string{sessionSummary, TemporaryFacts, "Tasks", "Follow Ups", RelatedLinks}
+var shortTermSections = []string{sessionSummary, temporaryFacts, "Tasks", "Follow Ups", relatedLinks}
 
 // Sections of a session's file that are not task lists.
 const (
 	sessionSummary = "Session Summary"
-	TemporaryFacts = "Temporary Facts"
-	RelatedLinks   = "Related Links"
+	temporaryFacts = "Temporary Facts"
+	relatedLinks   = "Related Links"
 )
 
 // Sections of a long-term file.
 const (
 	longTermGoals = "Long-Term Goals / Projects"
-	KeyFacts      = "Key Facts"
+	keyFacts      = "Key Facts"
 )
 
 // A SessionHead is the frontmatter of a new session's file. Empty values are
@@ -258,7 +258,7 @@ var sectionRules = []sectionRule{{
 var commitmentRE = lazyregexp.New(`^\s*(?:我?(?:已经?)?答应|我?承诺|提醒主人)`)
 
 // factSections lists the sections for all other items, in order of preference.
-var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
+var factSections = []string{keyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
 
 // SectionFor returns the name of the section of a long-term file for a new
 // item: the best match among the existing sections, else a new section in the
@@ -286,16 +286,16 @@ func (d *Document) SectionFor(title, text string) string {
 		if i := findHeading(list, []string{name}); i >= 0 {
 			return list[i].path[len(list[i].path)-1]
 		}
-		if template && (name == longTermGoals || name == KeyFacts) {
+		if template && (name == longTermGoals || name == keyFacts) {
 			return name
 		}
 	}
-	for _, name := range append(wanted, "笔记", KeyFacts) {
+	for _, name := range append(wanted, "笔记", keyFacts) {
 		if hasHan(name) == chinese {
 			return name
 		}
 	}
-	return KeyFacts
+	return keyFacts
 }
 
 func hasHan(s string) bool {

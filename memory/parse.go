@@ -225,7 +225,7 @@ func (p *docParser) readBlocks(tops []topBlock) {
 				last = -1
 			}
 		case topEntry:
-			if i+1 < len(tops) && t.block == Paragraph && tops[i+1].block == Code && tops[i+1].kind == topEntry {
+			if i+1 < len(tops) && t.block == Paragraph && tops[i+1].block == codeBlock && tops[i+1].kind == topEntry {
 				code := tops[i+1]
 				code.from, code.introduction = t.from, t.node
 				t, i = &code, i+1

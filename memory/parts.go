@@ -54,7 +54,7 @@ func (d *Document) parts(e *Entry) entryParts {
 		for n := len(open); n > 0 && indents[n-1] >= indent; n-- {
 			open, indents = open[:n-1], indents[:n-1]
 		}
-		if e.Block == Table && line > e.Line+1 || e.Block == Item && line > e.Line && listMarkerLen(bare) > 0 {
+		if e.Block == tableBlock && line > e.Line+1 || e.Block == Item && line > e.Line && listMarkerLen(bare) > 0 {
 			open, indents = append(open, len(p.list)), append(indents, indent)
 			p.list = append(p.list, lineRange{line, line})
 		}
@@ -102,11 +102,11 @@ func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
 	if len(c.tasks)+len(c.attributes) > 0 {
 		return fmt.Errorf("line %d: an entry that loses lines cannot have other changes", e.Line)
 	}
-	var edits []Edit
+	var edits []textEdit
 	for k, gone := range c.cut {
 		if gone {
 			s := d.lines.span(e.Line+k, e.Line+k)
-			edits = append(edits, Edit{Span{max(s.Start, bomLen(d.Source)), s.End}, nil})
+			edits = append(edits, textEdit{Span{max(s.Start, bomLen(d.Source)), s.End}, nil})
 		}
 	}
 	left, err := splice(d.Source[:e.Span.End], edits)

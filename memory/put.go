@@ -32,16 +32,16 @@ type Form uint8
 
 // Forms of entries.
 const (
-	NoteForm     Form = iota // a paragraph, or a list item if the text has several lines
+	noteForm     Form = iota // a paragraph, or a list item if the text has several lines
 	BulletForm               // a list item
 	FactForm                 // a list item without tasks
 	TaskForm                 // a list item that is one task
 	ValueForm                // a keyed item, whose text is read back byte for byte
-	MarkdownForm             // the text as it is, which may have attributes of its own
+	markdownForm             // the text as it is, which may have attributes of its own
 )
 
 // Markdown returns the request for a block of Markdown.
-func Markdown(text string) *Put { return &Put{Form: MarkdownForm, Text: text} }
+func Markdown(text string) *Put { return &Put{Form: markdownForm, Text: text} }
 
 // Fit finds the first form of the request that alone, in the file at path, is parsed to
 // exactly the requested entry. If there is none, the error matches [ErrText].
@@ -50,7 +50,7 @@ func (l *Layout) Fit(path string, p *Put) error {
 	switch p.Form {
 	case ValueForm:
 		err = CheckValue(p.Text)
-	case MarkdownForm:
+	case markdownForm:
 	default:
 		err = CheckText(p.Text)
 	}
@@ -78,7 +78,7 @@ func (p *Put) fit(parse func(source []byte) *Document) (*Document, error) {
 			d = parse([]byte(text))
 		}
 		if d == nil {
-			return nil, ErrStopped
+			return nil, errStopped
 		}
 		maps.DeleteFunc(attributes, func(_, value string) bool { return value == "" })
 		if p.matches(d, &f, attributes) {
@@ -92,13 +92,13 @@ func (p *Put) fit(parse func(source []byte) *Document) (*Document, error) {
 // matches reports whether a document consists of the requested entry in a form.
 func (p *Put) matches(d *Document, f *writtenForm, attributes map[string]string) bool {
 	if d.Unsound || d.Front.Present || len(d.Entries) != 1 || len(d.Headings) > 0 || len(d.Hidden) > 0 ||
-		d.Entries[0].EndLine != d.lines.count() || p.Form != MarkdownForm && d.InPrivate() {
+		d.Entries[0].EndLine != d.lines.count() || p.Form != markdownForm && d.InPrivate() {
 		return false
 	}
 	e := &d.Entries[0]
 	given := maps.Clone(e.Attributes)
 	delete(given, "evidence")
-	if p.Form == MarkdownForm {
+	if p.Form == markdownForm {
 		return len(attributes) == 0 || maps.Equal(given, attributes)
 	}
 	same := e.Norm != "" && maps.Equal(given, attributes) && slices.Equal(e.Evidence, p.Evidence)
@@ -148,7 +148,7 @@ func (p *Put) forms() (list []writtenForm) {
 		head += " **" + escapeTitle(p.Title) + "**:"
 	}
 	switch p.Form {
-	case MarkdownForm:
+	case markdownForm:
 		text := strings.Join(trimBlank(strings.Split(unixLines(p.Text), "\n")), "\n")
 		first, _, _ := strings.Cut(text, "\n")
 		return []writtenForm{{head: first, gap: " ", tail: text[len(first):]}, {head: text, gap: "\n  "}}
@@ -185,7 +185,7 @@ func (p *Put) forms() (list []writtenForm) {
 	case !several && p.Title == "":
 		line := escapeEnd(escapeStart(text))
 		bodies[0] = " " + line
-		if p.Form == NoteForm {
+		if p.Form == noteForm {
 			list = append(list, writtenForm{head: line, gap: " "})
 		}
 	}
@@ -237,7 +237,7 @@ func (p *Put) inherit(old *Entry, now time.Time) {
 		text = text[listMarkerLen(text):]
 		p.Box = strings.TrimSpace(text[:boxLen(text)])
 	}
-	if p.Form == MarkdownForm && strings.HasPrefix(old.ID, "^") {
+	if p.Form == markdownForm && strings.HasPrefix(old.ID, "^") {
 		p.anchor = old.ID
 	}
 	p.Attributes = attributes

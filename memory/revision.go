@@ -30,8 +30,8 @@ type Revision struct {
 	titles   bool
 }
 
-// ErrStopped reports that a function for parsing has stopped the edit of a file.
-var ErrStopped = errors.New("stopped")
+// errStopped reports that a function for parsing has stopped the edit of a file.
+var errStopped = errors.New("stopped")
 
 type entryChange struct {
 	remove     bool
@@ -205,7 +205,7 @@ func (r *Revision) Empty() bool {
 // every other field of the frontmatter keeps its value. No text becomes
 // readable to more readers.
 //
-// If parse returns nil, Apply ends with [ErrStopped].
+// If parse returns nil, Apply ends with an error.
 func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	d := r.doc
 	switch {
@@ -304,7 +304,7 @@ func (r *Revision) tryApply(d *Document, parse func([]byte) *Document, minGap in
 	}
 	next := parse(source)
 	if next == nil {
-		return nil, ErrStopped
+		return nil, errStopped
 	}
 	return next, w.checkResult(next)
 }
@@ -315,7 +315,7 @@ type passAttempt struct {
 	parse  func([]byte) *Document
 	minGap int // blank lines between blocks that become adjacent
 
-	editList        []Edit
+	editList        []textEdit
 	removedLines    []lineRange       // removed lines, in order
 	droppedHeadings map[int]bool      // headings to remove with their section
 	replacements    map[int]*Document // by entry: its replacement, parsed alone
@@ -347,7 +347,7 @@ func (d *Document) WhyUnsound() string { return d.whyUnsound }
 // with masked text either stays or is removed as a whole. In a new line
 // the mask is ordinary text, so the caller must reject new lines with masks.
 // The function parse must parse a source in the same way as the document was
-// parsed. If it returns nil, Rewrite ends with [ErrStopped].
+// parsed. If it returns nil, Rewrite ends with an error.
 func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
 	lines := textLines(text)
 	shown := d.Shown(v)
@@ -366,7 +366,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	next := parse(source)
 	switch {
 	case next == nil:
-		return nil, ErrStopped
+		return nil, errStopped
 	case !v.Readable(d.private) && (next.Front.Present != d.Front.Present || next.Partition != d.Partition):
 		return nil, fmt.Errorf("%w: only the owner can change the readers of the file", ErrText)
 	}
@@ -390,7 +390,7 @@ func (d *Document) replaceLines(shown, lines []string) ([]byte, error) {
 		}
 		return max(d.lines.start(line+1), bomLen(source))
 	}
-	var edits []Edit
+	var edits []textEdit
 	for _, c := range diff.Changes(shown, lines) {
 		for k := c.Old.From; k < c.Old.To; k++ {
 			if d.MaskedLine(k+1) && slices.Contains(lines, shown[k]) {
@@ -401,7 +401,7 @@ func (d *Document) replaceLines(shown, lines []string) ([]byte, error) {
 		for _, line := range lines[c.New.From:c.New.To] {
 			text = append(append(text, line...), d.lineEnding(c.Old.To+1)...)
 		}
-		edits = append(edits, Edit{Span{offset(c.Old.From), offset(c.Old.To)}, text})
+		edits = append(edits, textEdit{Span{offset(c.Old.From), offset(c.Old.To)}, text})
 	}
 	source, err := splice(source, edits)
 	if unended {

@@ -113,11 +113,11 @@ func (d *Draft) Entries() (list []DraftEntry, failed error) {
 		}
 		items(section, name, d.Items[s])
 	}
-	items(TemporaryFacts, "facts", d.Facts)
+	items(temporaryFacts, "facts", d.Facts)
 	tasks(tasksSection, "tasks", d.Tasks)
 	tasks(followUpsSection, "follow_ups", d.FollowUps)
 	for i, l := range d.Links {
-		p, err := l.toEntry(RelatedLinks)
+		p, err := l.toEntry(relatedLinks)
 		add("links", i, l.Visibility, p, err)
 	}
 	order := func(p DraftEntry) int {
@@ -136,7 +136,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	p := DraftEntry{
 		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result,
 			i.Title + ": " + i.Text},
-		number: section == sessionSummary || section == TemporaryFacts,
+		number: section == sessionSummary || section == temporaryFacts,
 	}
 	p.title = strings.TrimRight(OneLine(i.Title+i.Topic), ":： ")
 	if OneLine(i.Title) != "" && OneLine(i.Topic) != "" {
@@ -144,7 +144,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	}
 	text := textLinesOf(i.Text)
 	p.lines = text
-	if section == TemporaryFacts && p.title != "" && len(text) > 1 {
+	if section == temporaryFacts && p.title != "" && len(text) > 1 {
 		p.lines, p.nested = append([]string{""}, text...), true
 	}
 	for _, detail := range []struct{ label, text string }{{"Users", i.Users}, {"Datetime", i.Datetime},
@@ -244,7 +244,7 @@ func (p *DraftEntry) listItem(marker string) string {
 // proposal ([Merge.ApplyProposal]), then by rules ([Merge.ByRules]). Paired items replace their entries, the others are
 // appended, and all other text stays the same ([Merge.Revise]).
 type Merge struct {
-	Items []MergeItem // of the draft, in the order of the file
+	Items []mergeItem // of the draft, in the order of the file
 
 	doc      *Document
 	allowed  func(*Entry) bool // whether the author of the draft may change an entry
@@ -253,8 +253,8 @@ type Merge struct {
 	taken    map[[2]int]bool          // paired entries, and their tasks; task -1 is the entry as a whole
 }
 
-// A MergeItem is an item of a draft that is being merged.
-type MergeItem struct {
+// A mergeItem is an item of a draft that is being merged.
+type mergeItem struct {
 	DraftEntry
 	Text  string // Markdown of a list item
 	Title string // folded title for matching
@@ -293,24 +293,24 @@ const (
 	Merged                // the file already contains the item
 )
 
-// ErrDraft reports that a draft, or an item of it, cannot be written.
-var ErrDraft = errors.New("the draft cannot be written")
+// errDraft reports that a draft, or an item of it, cannot be written.
+var errDraft = errors.New("the draft cannot be written")
 
 // Merge starts to merge parts of a draft into a whole document. If a part would not be parsed as intended, Merge returns nil and
-// an error that matches [ErrDraft]. An item never changes an entry for which
+// an error. An item never changes an entry for which
 // allowed returns false: the item is added as a separate entry, unless the file
 // already contains it.
 func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) bool) (*Merge, error) {
 	m := &Merge{doc: doc, allowed: allowed, layout: l, taken: map[[2]int]bool{}, sections: map[string]*mergeSection{}}
 	for _, p := range parts {
-		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, section: m.section(p.Section)}
+		item := mergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, section: m.section(p.Section)}
 		var err error
 		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.Text)
 		if name := item.section.names[0]; err == nil && !l.isHeading(doc.Place.Path, name) {
 			err = fmt.Errorf("%q cannot be a heading", name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrDraft, p.Name, err)
+			return nil, fmt.Errorf("%w: %s: %w", errDraft, p.Name, err)
 		}
 		item.Title = mergeTitle(item.entry)
 		m.Items = append(m.Items, item)
@@ -318,14 +318,14 @@ func (l *Layout) Merge(doc *Document, parts []DraftEntry, allowed func(*Entry) b
 	return m, nil
 }
 
-func (m *Merge) recordPair(it *MergeItem, entry int) {
+func (m *Merge) recordPair(it *mergeItem, entry int) {
 	it.Into = entry
 	m.taken[[2]int{entry, it.inTask}] = true
 }
 
 // replaceable reports whether an item may replace an entry, and can do so
 // without the loss of an open task.
-func (m *Merge) replaceable(it *MergeItem, entry int) bool {
+func (m *Merge) replaceable(it *mergeItem, entry int) bool {
 	e := &m.doc.Entries[entry]
 	if !m.allowed(e) {
 		return false
@@ -343,11 +343,11 @@ func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 // The first name is for new sections. The names of task sections come from the
 // configuration.
 func (l *Layout) draftSections(name string) []string {
-	names, usual := orUsual(l.Tasks, DefaultTasks), DefaultTasks
+	names, usual := orUsual(l.Tasks, defaultTasks), defaultTasks
 	switch name {
 	case tasksSection:
 	case followUpsSection:
-		names, usual = orUsual(l.FollowUps, DefaultFollowUps), DefaultFollowUps
+		names, usual = orUsual(l.FollowUps, defaultFollowUps), defaultFollowUps
 	default:
 		return []string{name}
 	}
@@ -427,7 +427,7 @@ func (m *Merge) ByRules(ctx context.Context) error {
 	return m.applyRules(ctx, m.sameText, m.sameTitle, m.sameLink)
 }
 
-func (m *Merge) applyRules(ctx context.Context, rules ...func(*MergeItem) int) error {
+func (m *Merge) applyRules(ctx context.Context, rules ...func(*mergeItem) int) error {
 	for _, rule := range rules {
 		for i := range m.Items {
 			if err := ctx.Err(); err != nil {
@@ -480,7 +480,7 @@ func (m *Merge) section(name string) *mergeSection {
 
 // singleCandidate returns the only entry of the section that fits and may change, if it is
 // unpaired and replaceable, else -1.
-func (m *Merge) singleCandidate(it *MergeItem, fits func(*listItem) bool) int {
+func (m *Merge) singleCandidate(it *mergeItem, fits func(*listItem) bool) int {
 	found := -1
 	for i := range it.section.items {
 		k := &it.section.items[i]
@@ -501,7 +501,7 @@ func (m *Merge) singleCandidate(it *MergeItem, fits func(*listItem) bool) int {
 // sameText returns the entry with the same text apart from case, white space and
 // emphasis or, for a task, the same task text. An entry that must not change has the
 // same content.
-func (m *Merge) sameText(it *MergeItem) int {
+func (m *Merge) sameText(it *mergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
 	}
@@ -517,7 +517,7 @@ func (m *Merge) sameText(it *MergeItem) int {
 // sameTask returns the entry with a task of the same text. It prefers a task
 // that already has the wanted state, and a task that is an entry of its own to
 // a nested one. A nested task matches only if it is the only one.
-func (m *Merge) sameTask(it *MergeItem) int {
+func (m *Merge) sameTask(it *mergeItem) int {
 	norm := it.entry.Tasks[0].Norm
 	var top []int
 	var nested [][2]int
@@ -549,7 +549,7 @@ func (m *Merge) sameTask(it *MergeItem) int {
 
 // targetState returns the state of a task after the merge, given its current state.
 // Done takes precedence.
-func (it *MergeItem) targetState(is TaskState) TaskState {
+func (it *mergeItem) targetState(is TaskState) TaskState {
 	switch {
 	case it.task.Reopen:
 		return Open
@@ -559,14 +559,14 @@ func (it *MergeItem) targetState(is TaskState) TaskState {
 	return is
 }
 
-func (m *Merge) sameTitle(it *MergeItem) int {
+func (m *Merge) sameTitle(it *mergeItem) int {
 	if it.Title == "" {
 		return -1
 	}
 	return m.singleCandidate(it, func(k *listItem) bool { return k.title == it.Title })
 }
 
-func (m *Merge) sameLink(it *MergeItem) int {
+func (m *Merge) sameLink(it *mergeItem) int {
 	targets := map[string]bool{}
 	for i := range it.entry.Links {
 		targets[linkKey(&it.entry.Links[i])] = true
@@ -614,11 +614,11 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 // Changes reports whether an item of the draft is new or changes an entry. Call
 // [Merge.Revise] first.
 func (m *Merge) Changes() bool {
-	return slices.ContainsFunc(m.Items, func(it MergeItem) bool { return it.change != Merged })
+	return slices.ContainsFunc(m.Items, func(it mergeItem) bool { return it.change != Merged })
 }
 
 // updateEntry adds the changes of the entry that an item is paired with.
-func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.Time) {
+func (m *Merge) updateEntry(r *Revision, it *mergeItem, author Author, now time.Time) {
 	e := &m.doc.Entries[it.Into]
 	it.change = Merged
 	text := it.Text
@@ -657,7 +657,7 @@ func draftPut(text string, author, old Author) *Put {
 
 // An Outcome is the result of a merge for an item of a draft.
 type Outcome struct {
-	*MergeItem
+	*mergeItem
 	Change    Change
 	Entry     int    // in the document, -1 if not visible there
 	Line      int    // of the entry, or of the task in it; 0 if not visible
@@ -673,7 +673,7 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 	seen := map[int]bool{} // lines
 	for i := range m.Items {
 		it := &m.Items[i]
-		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
+		o := Outcome{mergeItem: it, Change: it.change, Entry: -1}
 		if it.Into < 0 {
 			o.Similar = it.section.similarItem(it.entry.Norm)
 		}
@@ -691,7 +691,7 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 
 // findIn returns the line and text of the item in an entry, or 0 if the entry does
 // not contain the item.
-func (it *MergeItem) findIn(e *Entry) (line int, says string) {
+func (it *mergeItem) findIn(e *Entry) (line int, says string) {
 	if it.task == nil {
 		if e.Norm == it.entry.Norm && !hasBox(e) {
 			says, _, _ = strings.Cut(itemContent(e), "\n")

@@ -443,7 +443,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	if unended {
 		text = end + strings.TrimSuffix(text, end)
 	}
-	if next, ok := editLinks(src, Edit{Span{at, at}, []byte(text)}, want); ok {
+	if next, ok := editLinks(src, textEdit{Span{at, at}, []byte(text)}, want); ok {
 		return next, nil
 	}
 	return nil, fmt.Errorf("%s line %d: write each link on a line of its own below links, or add the new link by hand",
@@ -471,7 +471,7 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 		if links.Style&yaml.FlowStyle != 0 {
 			break
 		}
-		if next, ok := editLinks(src, Edit{ln.span(line, links.Content[i+1].Line), nil}, want); ok {
+		if next, ok := editLinks(src, textEdit{ln.span(line, links.Content[i+1].Line), nil}, want); ok {
 			return next, nil
 		}
 	}
@@ -481,8 +481,8 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 
 // editLinks applies an edit to the file of links and reports whether the result
 // has exactly the wanted links.
-func editLinks(src []byte, edit Edit, want map[string]string) ([]byte, bool) {
-	next, err := splice(src, []Edit{edit})
+func editLinks(src []byte, edit textEdit, want map[string]string) ([]byte, bool) {
+	next, err := splice(src, []textEdit{edit})
 	if err != nil {
 		return nil, false
 	}

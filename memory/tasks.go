@@ -31,7 +31,7 @@ func foldNames(names []string) []string {
 }
 
 func (l *Layout) sectionNames() sectionNames {
-	return sectionNames{foldNames(orUsual(l.Tasks, DefaultTasks)), foldNames(orUsual(l.FollowUps, DefaultFollowUps))}
+	return sectionNames{foldNames(orUsual(l.Tasks, defaultTasks)), foldNames(orUsual(l.FollowUps, defaultFollowUps))}
 }
 
 func orUsual(names, usual []string) []string {
@@ -101,7 +101,7 @@ func (l *Layout) TasksHeading(d *Document) string {
 			}
 		}
 	}
-	return append(slices.Clip(l.Tasks), DefaultTasks...)[0]
+	return append(slices.Clip(l.Tasks), defaultTasks...)[0]
 }
 
 // TaskID returns an id of a task, which is unique in the document unless the file gives

@@ -148,8 +148,8 @@ func removeSpans(out, line []byte, start int, cuts []Span) []byte {
 // Span is a range of bytes in a document's source, end exclusive.
 type Span struct{ Start, End int }
 
-// An Edit replaces the bytes of a span of a text. An empty span inserts.
-type Edit struct {
+// A textEdit replaces the bytes of a span of a text. An empty span inserts.
+type textEdit struct {
 	Span Span
 	New  []byte
 }
@@ -157,9 +157,9 @@ type Edit struct {
 // splice returns a copy of source with edits applied. The edits may be in any
 // order. Edits at the same position are applied in the given order, insertions
 // first. If edits overlap or lie outside the source, splice returns an error.
-func splice(source []byte, edits []Edit) ([]byte, error) {
+func splice(source []byte, edits []textEdit) ([]byte, error) {
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int {
+	slices.SortStableFunc(edits, func(a, b textEdit) int {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),
 			cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
 	})
