@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -97,7 +98,7 @@ func chooseSentences(doc *memory.Document, entries []int) []sentence {
 	said, room := map[string]bool{}, maxSummary
 	for _, s := range list {
 		n := utf8.RuneCountInString(s.text)
-		if same := memory.Fold(s.text); said[same] || len(chosen) == maxSentences || n > room && len(chosen) > 0 {
+		if same := letters.FoldCase(s.text); said[same] || len(chosen) == maxSentences || n > room && len(chosen) > 0 {
 			continue
 		} else {
 			said[same] = true

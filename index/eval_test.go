@@ -21,6 +21,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -215,17 +216,17 @@ func plainSets(t *testing.T, dir string) map[string]judgedSet {
 		return heading
 	}
 	for _, doc := range x.documents() {
-		names[memory.Fold(nameOf(doc))]++
-		titles[memory.Fold(titleOf(doc))]++
+		names[letters.FoldCase(nameOf(doc))]++
+		titles[letters.FoldCase(titleOf(doc))]++
 	}
 	for i, doc := range x.documents() {
 		path, text := doc.Place.Path, doc.Source
 		about := map[string]float64{strings.TrimSuffix(path, ".md"): 1}
-		if n := nameOf(doc); n != "" && names[memory.Fold(n)] == 1 {
+		if n := nameOf(doc); n != "" && names[letters.FoldCase(n)] == 1 {
 			name.questions = append(name.questions, question{Question: n, grades: about})
 		}
 		heading := titleOf(doc)
-		if heading != "" && titles[memory.Fold(heading)] == 1 {
+		if heading != "" && titles[letters.FoldCase(heading)] == 1 {
 			title.questions = append(title.questions, question{Question: strings.ReplaceAll(heading, `"`, " "), grades: about})
 		}
 		at := time.Date(2020, 1, 1+i, 0, 0, 0, 0, time.UTC)

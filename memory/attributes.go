@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // An attribute is an attribute of an entry's comment. An empty value means that
@@ -104,7 +105,7 @@ var (
 
 func meantAsAttributes(words []string) bool {
 	text := strings.Join(words, " ")
-	folded := Fold(text)
+	folded := letters.FoldCase(text)
 	return meantRE().MatchString(strings.ToLower(text)) || strings.Contains(folded, "private_only") ||
 		strings.Contains(folded, "visibility") && meantVisibilityRE().MatchString(folded)
 }

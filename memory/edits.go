@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 type insertionPoint struct {
@@ -183,7 +184,7 @@ func (d *Document) endOf(path []string) (insertionPoint, error) {
 }
 
 func checkPath(path []string) error {
-	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != OneLine(s) }) {
+	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != letters.OneLine(s) }) {
 		return fmt.Errorf("%q cannot be the path of a section", path)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/yuin/goldmark/ast"
+
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A block holds the parsed content of one top-level block. The parser reuses it
@@ -55,9 +57,9 @@ func (p *docParser) readEntry(t *topBlock, heading int) int {
 	switch {
 	case e.Block == EmptyHeading && len(b.leaves) > 0:
 		e.heading = b.leaves[0].heading()
-		e.Norm = Fold(stripEmphasis(e.heading))
+		e.Norm = letters.FoldCase(stripEmphasis(e.heading))
 	case e.Block == codeBlock || e.Block == htmlBlock:
-		e.Norm = Fold(e.Text)
+		e.Norm = letters.FoldCase(e.Text)
 	default:
 		e.Norm = normText(e.Text)
 	}

@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 const (
@@ -416,7 +417,7 @@ func textList(value any) (list []string) {
 
 // HasAlias reports whether the name of a link is an alias of a file.
 func (f *Front) HasAlias(name string) bool {
-	return name != "" && slices.ContainsFunc(f.Aliases(), func(alias string) bool { return Fold(alias) == name })
+	return name != "" && slices.ContainsFunc(f.Aliases(), func(alias string) bool { return letters.FoldCase(alias) == name })
 }
 
 // Aliases returns the other names of a file that links can use.

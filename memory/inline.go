@@ -14,6 +14,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A leaf is the text of a block without nested blocks: a paragraph, a heading,
@@ -329,7 +330,7 @@ func linkName(dir, target string) string {
 	if !md || !isBelowRoot(name) || strings.HasSuffix("/"+name, "/") {
 		return ""
 	}
-	return whole + Fold(name)
+	return whole + letters.FoldCase(name)
 }
 
 var attachmentRE = lazyregexp.New(`\.[A-Za-z][A-Za-z0-9]{1,4}$`)
@@ -344,7 +345,7 @@ func (l *Link) MeansNote() bool {
 // NameKey returns the part of the name of a link, or of an alias, by which an index
 // finds it: the last element, folded.
 func NameKey(name string) string {
-	name = Fold(name)
+	name = letters.FoldCase(name)
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
@@ -393,7 +394,7 @@ func (l *Link) FindNamed(from string, paths []string) (found []string) {
 	exact := 0
 	for _, p := range NearestFirst(from, paths) {
 		name, _ := CutMarkdown(p)
-		name = "/" + Fold(name)
+		name = "/" + letters.FoldCase(name)
 		switch {
 		case l.Name == "":
 		case name == "/"+strings.TrimPrefix(l.Name, "/"):

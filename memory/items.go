@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A keyed item is a list item that begins with its key in bold. Its value is
@@ -238,7 +240,7 @@ func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) 
 // date, shortened to 80 characters.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
-	s = OneLine(trimMarkers(s))
+	s = letters.OneLine(trimMarkers(s))
 	if day := addedSuffix(s); day != "" {
 		if i := strings.LastIndexAny(s, "(（"); i > 0 {
 			s = strings.TrimSpace(s[:i])

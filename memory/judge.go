@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // No rule can decide whether two differently worded items have the same
@@ -121,7 +122,7 @@ func (m *Merge) ApplyProposal(pairs []ItemPair, existing, draft []Mergeable) {
 // both are the same, and it has the other words of the open one, except an article and the
 // first one, which is often the verb.
 func isSameTask(open, done string) bool {
-	verb, _, _ := strings.Cut(Fold(open), " ")
+	verb, _, _ := strings.Cut(letters.FoldCase(open), " ")
 	return len(MissingWords(done, open))+len(MissingWords(open, done)) == 0 &&
 		!slices.ContainsFunc(newWords(open, done), func(word string) bool {
 			return word != verb && word != "the" && len(word) > 2

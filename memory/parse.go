@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // Meta holds the properties of a file other than its content.
@@ -327,7 +329,7 @@ func (p *docParser) readHeading(t *topBlock) {
 }
 
 // heading returns the leaf's text on one line.
-func (l *leaf) heading() string { return OneLine(displayText(l.textFrom(0))) }
+func (l *leaf) heading() string { return letters.OneLine(displayText(l.textFrom(0))) }
 
 func (p *docParser) sectionAt(heading int) section {
 	if heading < 0 {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // testLayout returns a root in a time zone other than UTC, with user
@@ -265,7 +266,7 @@ func checkEntries(t *testing.T, d *Document) {
 			t.Fatalf("line %d has the id %q, which is empty or taken", e.Line, e.ID)
 		}
 		ids[e.ID] = true
-		if e.Partition.Visibility == PrivateOnly && e.Partition.Owner == "" || Fold(e.Norm) != e.Norm {
+		if e.Partition.Visibility == PrivateOnly && e.Partition.Owner == "" || letters.FoldCase(e.Norm) != e.Norm {
 			t.Fatalf("line %d is private but nobody's, or %q is not folded", e.Line, e.Norm)
 		}
 		for _, s := range slices.Concat([]string{e.Text, e.Norm, e.Title}, e.Sections, e.Tags) {
@@ -388,7 +389,7 @@ func FuzzLinkName(f *testing.F) {
 					found := new(Layout).Parse(to, nil, Meta{})
 					name, _ := CutMarkdown(to)
 					if found.Place.Copy == "" && !slices.Contains(found.NameKeys(), NameKey(l.Name)) ||
-						!strings.HasSuffix("/"+Fold(name), "/"+strings.TrimPrefix(l.Name, "/")) {
+						!strings.HasSuffix("/"+letters.FoldCase(name), "/"+strings.TrimPrefix(l.Name, "/")) {
 						t.Errorf("%q with the name %q finds %q", l.Target, l.Name, to)
 					}
 				}

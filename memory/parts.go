@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 var remarksRE = lazyregexp.New(`^(?:<!--.*?-->\s*)*$`)
@@ -132,7 +133,7 @@ func (d *Document) innerComments(e *Entry) string {
 		text = text[strings.LastIndex(text, "<!"):] // the rest is text
 		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
 			len(text) > len("<!--->") && !strings.Contains(e.Text, unixLines(text)) {
-			lines.WriteString("\n  " + OneLine(text))
+			lines.WriteString("\n  " + letters.OneLine(text))
 		}
 	}
 	return lines.String()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A Draft is the input of a client about a session, without its frontmatter.
@@ -104,7 +105,7 @@ func (d *Draft) Entries() (list []DraftEntry, failed error) {
 		}
 	}
 	for _, s := range slices.Sorted(maps.Keys(d.Items)) {
-		section, name := OneLine(s), "items."+OneLine(s)
+		section, name := letters.OneLine(s), "items."+letters.OneLine(s)
 		same := func(known string) bool { return SameSection(known, section) }
 		if i := slices.IndexFunc(shortTermSections, same); i >= 0 {
 			section, name = shortTermSections[i], "items."+s
@@ -138,8 +139,8 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 			i.Title + ": " + i.Text},
 		number: section == sessionSummary || section == temporaryFacts,
 	}
-	p.title = strings.TrimRight(OneLine(i.Title+i.Topic), ":： ")
-	if OneLine(i.Title) != "" && OneLine(i.Topic) != "" {
+	p.title = strings.TrimRight(letters.OneLine(i.Title+i.Topic), ":： ")
+	if letters.OneLine(i.Title) != "" && letters.OneLine(i.Topic) != "" {
 		return p, errors.New("title and topic exclude each other")
 	}
 	text := textLinesOf(i.Text)
@@ -149,7 +150,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	}
 	for _, detail := range []struct{ label, text string }{{"Users", i.Users}, {"Datetime", i.Datetime},
 		{"Event", i.Event}, {"Result", i.Result}} {
-		if s := OneLine(detail.text); s != "" {
+		if s := letters.OneLine(detail.text); s != "" {
 			if !p.nested {
 				p.lines, p.nested = []string{strings.Join(text, " ")}, true
 			}
@@ -163,7 +164,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 }
 
 func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
-	p := DraftEntry{Section: section, Texts: []string{t.Text}, lines: []string{OneLine(t.Text)}, task: t}
+	p := DraftEntry{Section: section, Texts: []string{t.Text}, lines: []string{letters.OneLine(t.Text)}, task: t}
 	switch {
 	case p.lines[0] == "":
 		return p, errors.New("text is empty")
@@ -174,13 +175,13 @@ func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
 }
 
 func (l *DraftLink) toEntry(section string) (DraftEntry, error) {
-	p := DraftEntry{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(OneLine(l.Target))}
+	p := DraftEntry{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(letters.OneLine(l.Target))}
 	if p.target == "" {
 		return p, errors.New("target is missing")
 	}
-	text := OneLine(l.Text)
+	text := letters.OneLine(l.Text)
 	if text == "" {
-		text = OneLine(l.Target)
+		text = letters.OneLine(l.Target)
 	}
 	p.lines = []string{"[" + linkText.Replace(text) + "](" + p.target + ")"}
 	return p, nil
@@ -201,7 +202,7 @@ var targetEndRE = lazyregexp.New("[ \"'`()<>\\[\\]\\\\{}|^]")
 // without blank lines.
 func textLinesOf(s string) (lines []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r", "\n"), "\n") {
-		line = OneLine(line)
+		line = letters.OneLine(line)
 		if line != "" {
 			lines = append(lines, line)
 		}
@@ -371,7 +372,7 @@ func (l *Layout) parseDraftEntry(path string, p *DraftEntry, text string) (*Entr
 	switch {
 	case e.Block != Item || e.Comment.End > 0 || e.Given || put.alone.InPrivate():
 		return nil, errors.New("text contains attributes, tags or other markup")
-	case p.title != "" && Fold(e.Title) != Fold(p.title):
+	case p.title != "" && letters.FoldCase(e.Title) != letters.FoldCase(p.title):
 		return nil, fmt.Errorf("%q cannot be a title; remove asterisks", p.title)
 	case len(e.Tasks) != tasks || tasks > 0 && e.Tasks[0].Norm != TaskNorm(lineOf(p.lines[0])):
 		return nil, errors.New("text would be parsed as different tasks")
@@ -394,7 +395,7 @@ func mergeTitle(e *Entry) string {
 	head, below, _ := strings.Cut(e.Text, "\n")
 	head = trimMarkers(head)
 	title, rest := splitTitle(head)
-	if Fold(title) == "topic" && OneLine(rest) != "" {
+	if letters.FoldCase(title) == "topic" && letters.OneLine(rest) != "" {
 		title = rest
 	}
 	if title == "" && strings.TrimSpace(below) != "" {
@@ -403,7 +404,7 @@ func mergeTitle(e *Entry) string {
 			title = label
 		}
 	}
-	return strings.ReplaceAll(Fold(stripEmphasis(title)), " ", "")
+	return strings.ReplaceAll(letters.FoldCase(stripEmphasis(title)), " ", "")
 }
 
 // itemContent returns the text of an item without its marker, box and

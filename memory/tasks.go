@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // EntryTypes contains the types of entries.
@@ -281,7 +282,7 @@ func readTaskText(s string) (string, taskFields) {
 	}
 	s, fields := cutTaskFields(s)
 	fields.recurs = fields.recurs || hasRecurringTag(s)
-	return OneLine(s), fields
+	return letters.OneLine(s), fields
 }
 
 func taskText(s string) string {
@@ -299,7 +300,7 @@ func taskNorm(text string) string {
 	if strings.Contains(text, "#") {
 		text = tagWordRE().ReplaceAllString(text, "$1")
 	}
-	text = Fold(stripEmphasis(text))
+	text = letters.FoldCase(stripEmphasis(text))
 	return strings.TrimRightFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(".,;:!?。，；：！？、…", r)
 	})

@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // lines is an index of the lines of a text. A line ends with LF, CR LF or a
@@ -220,33 +217,6 @@ func runLen[T string | []byte](b T, c byte) int {
 // unixLines returns a text with LF line endings.
 var unixLines = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace
 
-// Fold returns a form of s that ignores differences in case, width and white
-// space.
-func Fold(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c >= utf8.RuneSelf:
-			s = norm.NFKC.String(s)
-			if low := strings.ToLower(s); low != s {
-				s = strings.ToLower(norm.NFKC.String(low))
-			}
-			return OneLine(s)
-		case c == ' ' || '\t' <= c && c <= '\r':
-			continue
-		case b.Len() > 0 && (s[i-1] == ' ' || '\t' <= s[i-1] && s[i-1] <= '\r'):
-			b.WriteByte(' ')
-		}
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
-
 // stripEmphasis removes the markers of emphasis and strike-through, paired or not, except
 // single ones inside a word: 2*3 and snake_case stay. It is for comparisons only.
 func stripEmphasis(s string) string {
@@ -328,7 +298,7 @@ func splitAnchor(s string) (id, before string) {
 func normText(text string) string {
 	_, text = splitAnchor(text)
 	if strings.IndexByte(text, '\n') < 0 {
-		return Fold(stripEmphasis(trimMarkers(text)))
+		return letters.FoldCase(stripEmphasis(trimMarkers(text)))
 	}
 	var b strings.Builder
 	b.Grow(len(text))
@@ -338,7 +308,7 @@ func normText(text string) string {
 		b.WriteByte('\n')
 		text = rest
 	}
-	return Fold(stripEmphasis(b.String()))
+	return letters.FoldCase(stripEmphasis(b.String()))
 }
 
 // trimMarkers returns a line without the markers of quotes, items and tasks.
@@ -385,7 +355,7 @@ func splitHeading(s string) (number, name string) {
 			s = untagged
 		}
 	}
-	s = trimDecoration(Fold(stripEmphasis(s)))
+	s = trimDecoration(letters.FoldCase(stripEmphasis(s)))
 	n := 0
 	if strings.ContainsAny(s, ".)、") {
 		n = len(numberingRE().FindString(s))
@@ -469,7 +439,7 @@ func IsDay(s string) bool {
 
 // meansPrivate reports whether a value is that of a private visibility. Without an
 // attribute visibility, it is probably the value of a misspelled one.
-func meansPrivate(value string) bool { return Fold(value) == PrivateOnly.String() }
+func meansPrivate(value string) bool { return letters.FoldCase(value) == PrivateOnly.String() }
 
 // FoldTag returns a tag in the form in which tags are compared: in lower case, and
 // without the selectors of the style of emojis, which some editors add.
@@ -503,9 +473,6 @@ const (
 	emojiStyle = "\ufe0f"
 )
 
-// OneLine joins the lines of a text into one.
-func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // isSpaceless reports whether a character belongs to a script that is written
 // without spaces between words.
 func isSpaceless(r rune) bool {
@@ -528,7 +495,7 @@ func countCommon(a, b map[string]bool) (n int) {
 // without spaces counts as a word.
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
-	text = Fold(text)
+	text = letters.FoldCase(text)
 	for from := 0; from < len(text); {
 		r, n := utf8.DecodeRuneInString(text[from:])
 		end := from + n
@@ -547,146 +514,4 @@ func wordSet(text string) map[string]bool {
 		from = end
 	}
 	return set
-}
-
-// Characters returns the characters of a text, and for each whether it is
-// invisible: a reader does not see it, and it has no purpose at its place.
-// Invisible are control characters other than line feeds and tabs, line
-// separators, controls of the writing direction, tags, and characters without
-// width. A few are visible where scripts and emoji need them, each only once after a
-// character that is visible by itself: joiners, variation selectors, those
-// for ideographs only after Han, the space without width after scripts without
-// spaces, and the tags of the flags of England, Scotland and Wales.
-//
-// If foreign is set, all other characters that Unicode calls ignorable are
-// invisible, too, such as soft hyphens and Hangul fillers. They can hide a
-// text that a model reads. Bytes that are not UTF-8 are one character each.
-func Characters(text string, foreign bool) iter.Seq2[string, bool] {
-	return func(yield func(string, bool) bool) {
-		var base rune // last visible character, while at most one mark follows it; 0 for none
-		marked, joined := false, false
-		for at := 0; at < len(text); {
-			r, n := utf8.DecodeRuneInString(text[at:])
-			visible := false
-			switch {
-			case r > ' ' && r < 0x7f:
-				visible, base, marked, joined = true, r, false, false
-			case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
-				visible = base != 0 && !joined
-				joined = true
-			case unicode.Is(unicode.Variation_Selector, r):
-				ideographic := r >= 0xe0100
-				visible = base != 0 && !marked && !joined && (!ideographic || unicode.Is(unicode.Han, base))
-				marked = true
-			case r == zeroWidthSpace:
-				visible = unicode.In(base, spacelessScripts...)
-				base = 0
-			case r == blackFlag && flagLen(text[at:]) > 0:
-				n = flagLen(text[at:])
-				visible, base, marked, joined = true, r, true, false
-			default:
-				visible = !Invisible(r) && !(foreign && isIgnorable(r))
-				base, marked, joined = r, false, false
-				if !visible || unicode.IsSpace(r) {
-					base = 0
-				}
-			}
-			if !yield(text[at:at+n], !visible) {
-				return
-			}
-			at += n
-		}
-	}
-}
-
-// FirstInvisible returns the first invisible character of a text, see [Characters].
-func FirstInvisible(text string, foreign bool) (r rune, found bool) {
-	for char, hidden := range Characters(text, foreign) {
-		if hidden {
-			r, _ = utf8.DecodeRuneInString(char)
-			return r, true
-		}
-	}
-	return 0, false
-}
-
-// DropInvisible returns a text without its invisible characters, see
-// [Characters].
-func DropInvisible(text string, foreign bool) string {
-	var b strings.Builder
-	for char, hidden := range Characters(text, foreign) {
-		if !hidden {
-			b.WriteString(char)
-		}
-	}
-	return b.String()
-}
-
-// EscapeJSON returns encoded JSON in which the invisible characters of strings, see
-// [Characters], are escape sequences of JSON. So the values stay the same for a program, and a
-// person or a model sees the characters.
-func EscapeJSON(b []byte, foreign bool) []byte {
-	if _, found := FirstInvisible(string(b), foreign); !found {
-		return b
-	}
-	var out []byte
-	for char, hidden := range Characters(string(b), foreign) {
-		r, _ := utf8.DecodeRuneInString(char)
-		switch {
-		case !hidden:
-			out = append(out, char...)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-	}
-	return out
-}
-
-const (
-	zeroWidthSpace     = '\u200b'
-	zeroWidthNonJoiner = '\u200c'
-	zeroWidthJoiner    = '\u200d'
-	brailleBlank       = '\u2800'
-	blackFlag          = '\U0001f3f4'
-)
-
-// spacelessScripts are scripts in which a space without width marks the end of a word.
-var spacelessScripts = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
-
-// flagLen returns the length of the flag of a part of a country at the start of
-// a text, or 0. These three are the only sequences of tags that Unicode recommends
-// for interchange. Programs show the flag for any others, so that the tags
-// could hide a text.
-func flagLen(text string) int {
-	for _, region := range []string{"gbeng", "gbsct", "gbwls"} {
-		flag := string(blackFlag) + strings.Map(func(r rune) rune { return r + 0xe0000 }, region+"\x7f")
-		if strings.HasPrefix(text, flag) {
-			return len(flag)
-		}
-	}
-	return 0
-}
-
-// isIgnorable reports whether programs that do not know a character show nothing in its place
-// (the property Default_Ignorable_Code_Point), or a blank in its place.
-func isIgnorable(r rune) bool {
-	return r == brailleBlank ||
-		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-			!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
-}
-
-// Invisible reports whether r is invisible at every place, see [Characters].
-func Invisible(r rune) bool {
-	switch {
-	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
-		return false
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
-		return true
-	}
-	return r == '\u180e' || r == zeroWidthSpace || r >= 0x2060 && r <= 0x206f || r == '\ufeff' ||
-		r >= 0xfff9 && r <= 0xfffb ||
-		r >= 0xe0000 && r <= 0xe007f
 }

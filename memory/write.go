@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // Client-supplied text is data: it becomes one block of a file and must not
@@ -44,9 +45,9 @@ func CheckValue(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("text is not valid UTF-8")
 	}
-	for char, hidden := range Characters(text, false) {
+	for char, hidden := range letters.Characters(text, false) {
 		r, _ := utf8.DecodeRuneInString(char)
-		if hidden && Invisible(r) && !strings.ContainsRune(harmless, r) {
+		if hidden && letters.Invisible(r) && !strings.ContainsRune(harmless, r) {
 			return fmt.Errorf("text contains the control character %U; remove the character", r)
 		}
 	}
@@ -75,9 +76,9 @@ func CheckLine(text string) error {
 const maxLineText = 4 << 10
 
 // CheckForeign returns an error if a text of a public writer contains a
-// character that a reader does not see, see [Characters].
+// character that a reader does not see, see [letters.Characters].
 func CheckForeign(text string) error {
-	if r, found := FirstInvisible(strings.ReplaceAll(text, "\r", "\n"), true); found {
+	if r, found := letters.FirstInvisible(strings.ReplaceAll(text, "\r", "\n"), true); found {
 		return fmt.Errorf("text contains the invisible character %U; remove the character", r)
 	}
 	return nil
@@ -150,7 +151,7 @@ func CleanLine(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
-	text = DropInvisible(text, true)
+	text = letters.DropInvisible(text, true)
 	text = strings.Join(textWords(text), " ")
 	text = strings.ReplaceAll(text, "-->", "--&gt;")
 	text = strings.ReplaceAll(text, "<!--", "&lt;!--")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 func TestCheckText(t *testing.T) {
@@ -69,7 +70,7 @@ func FuzzOutsideItem(f *testing.F) {
 		}
 		comment := newComment([]attribute{{"id", "k1"}, {"type", "decision"}, {"source", "a`\"'b"}})
 		var forms []string
-		for _, f := range (&Put{Form: FactForm, Title: OneLine(title), Text: text}).forms() {
+		for _, f := range (&Put{Form: FactForm, Title: letters.OneLine(title), Text: text}).forms() {
 			forms = append(forms, f.with(comment, ""))
 		}
 		for _, above := range []string{"- above\n", "", "above\n\n"} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -65,7 +66,7 @@ func keyText(key string) string {
 	odd := func(r rune) bool {
 		return strings.ContainsRune("=\"\\[]{}", r) || unicode.IsSpace(r) && r != ' '
 	}
-	_, hidden := memory.FirstInvisible(key, true)
+	_, hidden := letters.FirstInvisible(key, true)
 	if hidden || key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) ||
 		promptTagRE().MatchString(key) {
 		return quoteJSON(key)
@@ -99,7 +100,7 @@ func quoteJSON(s string) string {
 func escapeInvisible(s string) string {
 	s = promptTagRE().ReplaceAllString(s, `\u003c$1`)
 	s = fileTagRE().ReplaceAllString(s, `\u003c$1`)
-	return string(memory.EscapeJSON([]byte(s), true))
+	return string(letters.EscapeJSON([]byte(s), true))
 }
 
 // fileTagRE matches the beginning of comments and <private> tags, which have a

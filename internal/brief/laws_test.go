@@ -10,6 +10,7 @@ import (
 	"github.com/rivo/uniseg"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -60,7 +61,7 @@ func FuzzBlocks(f *testing.F) {
 				if (b.Text == "") != (b.Items == 0) {
 					t.Errorf("%s of %d items is %q", format, b.Items, b.Text)
 				}
-				if strings.ContainsFunc(b.Text, memory.Invisible) {
+				if strings.ContainsFunc(b.Text, letters.Invisible) {
 					t.Errorf("%s has an invisible character: %q", format, b.Text)
 				}
 				checkHeaders(t, format, b.Text)

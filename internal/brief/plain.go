@@ -8,6 +8,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -33,7 +34,7 @@ type Quoted string
 // mark. Invisible characters are removed.
 func Quote(text string, untrusted bool) Quoted {
 	if !untrusted {
-		return Quoted(strings.ReplaceAll(memory.DropInvisible(text, false), Mark, `\`+Mark))
+		return Quoted(strings.ReplaceAll(letters.DropInvisible(text, false), Mark, `\`+Mark))
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -91,7 +92,7 @@ var promptTagRE = lazyregexp.New(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 // backslash, so that a text can
 // neither imitate memwatchd nor close a tag that a program has put around it.
 func escapeMarks(text string, untrusted bool) string {
-	text = memory.DropInvisible(text, untrusted)
+	text = letters.DropInvisible(text, untrusted)
 	return promptTagRE().ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
 }
 

@@ -1,5 +1,6 @@
 // Package letters folds letters and digits into the form in which words are compared:
-// by Unicode case folding, without accents, and with the digits of ASCII.
+// by Unicode case folding, without accents, and with the digits of ASCII. It also finds the
+// characters of a text that a reader does not see.
 package letters
 
 import (
@@ -96,3 +97,33 @@ func Fold(s string) string {
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
+
+// FoldCase returns a form of s that ignores differences in case, width and white
+// space.
+func FoldCase(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			s = norm.NFKC.String(s)
+			if low := strings.ToLower(s); low != s {
+				s = strings.ToLower(norm.NFKC.String(low))
+			}
+			return OneLine(s)
+		case c == ' ' || '\t' <= c && c <= '\r':
+			continue
+		case b.Len() > 0 && (s[i-1] == ' ' || '\t' <= s[i-1] && s[i-1] <= '\r'):
+			b.WriteByte(' ')
+		}
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// OneLine joins the lines of a text into one.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

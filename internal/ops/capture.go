@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
@@ -41,7 +42,7 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	}
 	tag := ""
 	if r.Project != "" {
-		tag = " #" + memory.Fold(projectTag+r.Project)
+		tag = " #" + letters.FoldCase(projectTag+r.Project)
 	}
 	private := cmp.Or(r.Visibility, m.Layout.Daily.String()) != memory.PublicOK.String()
 	l := &logEdit{at: m.Now().In(m.Location), topic: captureTopic, visibility: r.Visibility, earlier: r.Session != ""}

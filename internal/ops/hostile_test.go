@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/share"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -82,7 +83,7 @@ visibility: public_ok
 	foreign := map[string]int{}
 	check := func(name, text string) {
 		t.Helper()
-		if r, found := memory.FirstInvisible(text, false); found {
+		if r, found := letters.FirstInvisible(text, false); found {
 			t.Errorf("%s: %U in %q", name, r, text)
 		}
 		for line := range strings.SplitSeq(text, "\n") {

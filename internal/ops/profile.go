@@ -8,6 +8,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -52,7 +53,7 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 
 // isSummary reports whether an entry is a summary with the name of another.
 func isSummary(e *memory.Entry, p *addition) bool {
-	return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(p.Title)
+	return e.IsSummary() && letters.FoldCase(e.Title) == letters.FoldCase(p.Title)
 }
 
 // checkEvidence returns an error if a summary must not cite its evidence. Every reader

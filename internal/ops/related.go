@@ -9,6 +9,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -264,7 +265,7 @@ func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
 				k.named[name] = append(k.named[name], f.Path)
 			}
 			for _, alias := range doc.Front.Aliases() {
-				k.aliases[memory.Fold(alias)] = true
+				k.aliases[letters.FoldCase(alias)] = true
 			}
 		}
 	}

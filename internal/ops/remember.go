@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -246,8 +247,8 @@ func (r *longTermEdit) check(_ *writeTarget, doc *memory.Document) error {
 // isSame reports whether an entry has the title of the item, or is an untitled item with the same
 // text.
 func (r *longTermEdit) isSame(e *memory.Entry, _ *addition) bool {
-	title := memory.Fold(r.Title)
-	return e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
+	title := letters.FoldCase(r.Title)
+	return e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && letters.FoldCase(e.Title) == title &&
 		(title != "" || memory.TaskNorm(e.Norm) == memory.TaskNorm(r.Text) || e.Remembered() == memory.TrimText(r.Text))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/dates"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -104,7 +105,7 @@ func (d *sessionDraft) empty() bool {
 // dropKnown removes the items that another session has written to a log of the recent days, or
 // that long-term memory contains.
 func (m writeOps) dropKnown(c Call, d *sessionDraft, project string) {
-	tag := " #" + memory.Fold(projectTag+project)
+	tag := " #" + letters.FoldCase(projectTag+project)
 	known := map[string]bool{}
 	for _, doc := range m.earlierFiles(c, m.day(1)) {
 		for _, e := range doc.Entries {
@@ -126,7 +127,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	if err != nil {
 		return nil, err
 	}
-	d := &sessionDraft{session: memory.OneLine(r.Session), day: day, dry: r.DryRun}
+	d := &sessionDraft{session: letters.OneLine(r.Session), day: day, dry: r.DryRun}
 	switch {
 	case d.session == "":
 		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set `session` to the id of the session")
@@ -134,12 +135,12 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
 	}
 	d.head = memory.SessionHead{
-		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: memory.OneLine(r.Draft.Summary),
-		Source: memory.OneLine(r.Draft.Source), Channel: memory.OneLine(r.Draft.Channel),
-		ContactID: memory.OneLine(r.Draft.ContactID), ContactNickname: memory.OneLine(r.Draft.ContactNickname),
-		Visibility: r.Draft.Visibility, Tags: projectTags(memory.OneLine(r.Project)),
+		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: letters.OneLine(r.Draft.Summary),
+		Source: letters.OneLine(r.Draft.Source), Channel: letters.OneLine(r.Draft.Channel),
+		ContactID: letters.OneLine(r.Draft.ContactID), ContactNickname: letters.OneLine(r.Draft.ContactNickname),
+		Visibility: r.Draft.Visibility, Tags: projectTags(letters.OneLine(r.Project)),
 	}
-	d.defaultSummary = memory.OneLine(r.Draft.DefaultSummary)
+	d.defaultSummary = letters.OneLine(r.Draft.DefaultSummary)
 	switch {
 	case d.head.Visibility == "":
 	case !d.isPrivate():
@@ -547,5 +548,5 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 	if err := checkText("tags", given...); err != nil {
 		return nil, err
 	}
-	return convertEach(given, memory.OneLine), nil
+	return convertEach(given, letters.OneLine), nil
 }

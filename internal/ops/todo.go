@@ -186,11 +186,11 @@ func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
 	}
 	inFile := func(t *taskCopy) bool { return !ok || t.place.Path == path }
 	short := strings.ToLower(strings.TrimLeft(id, "~^"))
-	phrase := letters.Fold(cmp.Or(memory.TaskNorm(r.Text), memory.Fold(r.Text)))
+	phrase := letters.Fold(cmp.Or(memory.TaskNorm(r.Text), letters.FoldCase(r.Text)))
 	words := strings.Fields(phrase)
 	contains := func(t *taskCopy, part string) bool {
 		return strings.Contains(letters.Fold(t.task.Norm), part) ||
-			strings.Contains(letters.Fold(memory.Fold(t.task.Text)), part)
+			strings.Contains(letters.Fold(letters.FoldCase(t.task.Text)), part)
 	}
 	for _, rule := range []struct {
 		use  bool

@@ -8,7 +8,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/brief"
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // hostile returns a text that imitates a hit after a line break of several kinds, and
@@ -91,7 +91,7 @@ func TestHostileText(t *testing.T) {
 // checkHostile checks a text for a model, and returns the number of lines of others.
 func checkHostile(t *testing.T, name, text string) (foreign int) {
 	t.Helper()
-	if r, found := memory.FirstInvisible(text, false); found {
+	if r, found := letters.FirstInvisible(text, false); found {
 		t.Errorf("%s: the text contains %U: %q", name, r, text)
 	}
 	for line := range strings.SplitSeq(text, "\n") {

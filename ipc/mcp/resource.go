@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // Files of memory are resources with the URI memory://<path>. Characters that
@@ -77,7 +77,7 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 	}
 	for _, path := range page.Values {
 		list.Resources = append(list.Resources,
-			&mcp.Resource{URI: ResourceURI(path), Name: string(own(memory.DropInvisible(path, true))), MIMEType: markdown})
+			&mcp.Resource{URI: ResourceURI(path), Name: string(own(letters.DropInvisible(path, true))), MIMEType: markdown})
 	}
 	list.NextCursor = page.Next
 	return nil

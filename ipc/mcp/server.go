@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A server implements the Model Context Protocol on top of an ExecuteFunc: that of
@@ -188,7 +188,7 @@ func (s *server) offeredTools(ctx context.Context,
 func rpcError(err error) error {
 	e := errorOf(err)
 	data, _ := api.EncodeJSON(api.Failure{Error: e}) // texts can be encoded
-	data = memory.EscapeJSON(data, true)
+	data = letters.EscapeJSON(data, true)
 	code := int64(jsonrpc.CodeInternalError)
 	if e.Code == api.Invalid {
 		code = jsonrpc.CodeInvalidParams

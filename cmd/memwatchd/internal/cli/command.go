@@ -17,8 +17,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/ipc/client"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // addOperations adds a command for each command of each operation. It omits those that
@@ -413,7 +413,7 @@ func (a *invocation) printResponse(raw json.RawMessage) (outcome, err error) {
 	}
 	switch {
 	case a.g.JSON:
-		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw, false))
+		_, err := a.g.Stdout.Write(letters.EscapeJSON(raw, false))
 		return outcome, err
 	case err != nil:
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // An output is a form of answers for other programs, as selected by flags.
@@ -91,7 +91,7 @@ func templateValue(v reflect.Value) any {
 		return term.EscapeText(v.String())
 	case reflect.Slice:
 		if raw, ok := v.Interface().(json.RawMessage); ok {
-			return string(memory.EscapeJSON(raw, false))
+			return string(letters.EscapeJSON(raw, false))
 		}
 		list := make([]any, v.Len())
 		for i := range list {

@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // A Printer shows the texts of answers.
@@ -101,7 +101,7 @@ func AsJSON(v any) []byte {
 	if err != nil {
 		panic(err) // unreachable: the values of the callers can be encoded
 	}
-	return memory.EscapeJSON(line, false)
+	return letters.EscapeJSON(line, false)
 }
 
 // Style paints text if colors are enabled.

@@ -15,6 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/diff"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -219,7 +220,7 @@ func (o *overwritten) compare(present *memory.Document, from, to []byte, own []j
 			}
 			wrote, was := o.layout.Parse(path, h.New, memory.Meta{}), o.layout.Parse(path, h.Old, memory.Meta{}).Words()
 			for _, heading := range wrote.Headings {
-				if emptied[memory.Fold(heading.Text)] {
+				if emptied[letters.FoldCase(heading.Text)] {
 					return found[:known]
 				}
 			}

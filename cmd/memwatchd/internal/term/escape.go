@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // EscapeLine returns s for one line of a terminal. It writes characters that
@@ -25,13 +25,13 @@ func EscapeText(s string) string { return escapeHarmful(s, true, false) }
 
 func escapeHarmful(s string, lines, foreign bool) string {
 	if utf8.ValidString(s) && (lines || !strings.ContainsAny(s, "\n\t")) {
-		if _, found := memory.FirstInvisible(s, foreign); !found {
+		if _, found := letters.FirstInvisible(s, foreign); !found {
 			return s
 		}
 	}
 	var b strings.Builder
 	i := 0
-	for char, hidden := range memory.Characters(s, foreign) {
+	for char, hidden := range letters.Characters(s, foreign) {
 		i += len(char)
 		r, n := utf8.DecodeRuneInString(char)
 		switch {
