@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
@@ -46,7 +47,7 @@ func newBuilder() *builder {
 // buildFile returns the record of a file and its blocks. If the content differs from that
 // of the record before, which may be nil, blocks with the same entries as in that record
 // are not built: their numbers are those of the record.
-func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte, before *file) (*file, []*block) {
+func (b *builder) buildFile(doc *memory.Document, stamp disk.Stamp, hash [32]byte, before *file) (*file, []*block) {
 	f := &file{
 		FileInfo: FileInfo{
 			Path:    doc.Place.Path,

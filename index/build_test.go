@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -25,7 +26,7 @@ func TestTooManyTerms(t *testing.T) {
 	long := "- zorb " + words.String() + "blarg\n"
 	layout := &memory.Layout{Sessions: memory.PublicOK}
 	build := func(text string) (*file, []*block) {
-		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), memory.Stamp{}, [32]byte{}, nil)
+		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), disk.Stamp{}, [32]byte{}, nil)
 	}
 	has := func(blocks []*block, word string) bool {
 		for _, b := range blocks {
@@ -87,8 +88,8 @@ func TestReusedBlocks(t *testing.T) {
 	for round := range 300 {
 		text := []byte(strings.Join(lines, ""))
 		doc := layout.Parse("2026-02-04/a.md", text, memory.Meta{})
-		f, blocks := newBuilder().buildFile(doc, memory.Stamp{}, sha256.Sum256(text), before)
-		fresh, all := newBuilder().buildFile(doc, memory.Stamp{}, sha256.Sum256(text), nil)
+		f, blocks := newBuilder().buildFile(doc, disk.Stamp{}, sha256.Sum256(text), before)
+		fresh, all := newBuilder().buildFile(doc, disk.Stamp{}, sha256.Sum256(text), nil)
 		reused += len(all) - len(blocks)
 		must(t, table.assignBlocks(f))
 		for _, b := range blocks {

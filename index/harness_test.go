@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -37,12 +38,12 @@ type mapSource struct {
 	hold     func(path string)           // called before a file is read, if not nil
 }
 
-func (s *mapSource) Stamp(path string) (memory.Stamp, error) {
+func (s *mapSource) Stamp(path string) (disk.Stamp, error) {
 	text, ok := s.text[path]
 	if !ok {
-		return memory.Stamp{}, os.ErrNotExist
+		return disk.Stamp{}, os.ErrNotExist
 	}
-	stamp := memory.Stamp{Size: int64(len(text)), MTime: int64(dupOf(text))}
+	stamp := disk.Stamp{Size: int64(len(text)), MTime: int64(dupOf(text))}
 	if at, ok := s.modified[path]; ok {
 		stamp.MTime = at.UnixNano()
 	}

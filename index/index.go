@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -63,7 +64,7 @@ type Index struct {
 type Update struct {
 	Path  string
 	Doc   *memory.Document // nil if the file does not exist
-	Stamp memory.Stamp
+	Stamp disk.Stamp
 	Hash  [32]byte // SHA-256 of the file content
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -21,7 +22,7 @@ type FileInfo struct {
 	Day     string // YYYY-MM-DD, for sessions and daily logs
 	Session string // session_id; readable with the frontmatter
 	Claim   string // subject that the file claims its directory for
-	Stamp   memory.Stamp
+	Stamp   disk.Stamp
 	Hash    [32]byte // SHA-256 of the indexed bytes
 	Entries int      // not stored, nor is the next
 	Tasks   bool     // some entry has a task

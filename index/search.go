@@ -11,6 +11,7 @@ import (
 	bleve "github.com/blevesearch/bleve_index_api"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -131,7 +132,7 @@ func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*mem
 	read := make(map[*file]*memory.Document, len(docs))
 	var all []bleve.Document
 	for _, doc := range docs {
-		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{}, nil)
+		f, blocks := b.buildFile(doc, disk.Stamp{}, [32]byte{}, nil)
 		if err := t.assignBlocks(f); err != nil {
 			return res, err
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -135,7 +136,7 @@ func (c *Catalogue) judgeRequest(w TickRequest, r *Rules, x *boxIndex) verdict {
 func (r *Rules) mayTick(done, box *Copy) bool {
 	author := &done.Author
 	switch inbox := memory.InboxOf(done.Path); {
-	case inbox != "" && !memory.Within(box.Path, inbox):
+	case inbox != "" && !disk.Within(box.Path, inbox):
 		return false
 	case *author == memory.Author{}, *author == box.Author:
 		return true

@@ -24,9 +24,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A disk is a directory with controlled time. It implements both the files and
+// A testDisk is a directory with controlled time. It implements both the files and
 // their writer: a file saved by a user is not written for a while.
-type disk struct {
+type testDisk struct {
 	*world
 	syncer *Syncer
 	saved  map[string]time.Time
@@ -39,14 +39,14 @@ type disk struct {
 	kept   []byte // an earlier state
 }
 
-func newDisk(t *testing.T) *disk {
-	d := &disk{world: newWorld(t, "2026-02-06", 7), saved: map[string]time.Time{}, locked: map[string]error{}, unread: map[string]int{}}
+func newDisk(t *testing.T) *testDisk {
+	d := &testDisk{world: newWorld(t, "2026-02-06", 7), saved: map[string]time.Time{}, locked: map[string]error{}, unread: map[string]int{}}
 	d.boot(filepath.Join(t.TempDir(), "todosync.json"))
 	return d
 }
 
 // boot simulates a restart of the process.
-func (d *disk) boot(state string) {
+func (d *testDisk) boot(state string) {
 	d.syncer = &Syncer{
 		Files: d, Writer: d, List: d.list, Parse: d.parseFile, Subject: d.rules.Subject, State: state,
 		Logger: slog.New(slog.DiscardHandler),
@@ -57,7 +57,7 @@ func (d *disk) boot(state string) {
 // testNow returns the time; a synctest bubble starts at 2000-01-01.
 func testNow() time.Time { return time.Now().AddDate(26, 1, 5) }
 
-func (d *disk) list() []Listed {
+func (d *testDisk) list() []Listed {
 	var list []Listed
 	for _, path := range sortedKeys(d.files) {
 		doc := d.parse(path)
@@ -66,12 +66,12 @@ func (d *disk) list() []Listed {
 	return list
 }
 
-func (d *disk) parseFile(f vault.File) *memory.Document {
+func (d *testDisk) parseFile(f vault.File) *memory.Document {
 	return d.layout.Parse(f.Path, f.Data, memory.Meta{})
 }
 
 // Load implements [Files].
-func (d *disk) Load(path string) (*memory.Document, error) {
+func (d *testDisk) Load(path string) (*memory.Document, error) {
 	if _, ok := d.files[path]; !ok {
 		return nil, fs.ErrNotExist
 	}
@@ -83,7 +83,7 @@ func (d *disk) Load(path string) (*memory.Document, error) {
 }
 
 // Write implements [Writer].
-func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
+func (d *testDisk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 	old, ok := d.files[c.Path]
 	if !ok {
 		return vault.Written{}, fs.ErrNotExist
@@ -114,14 +114,14 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 }
 
 // saveAsUser saves a file, or removes it if text is empty.
-func (d *disk) saveAsUser(path, text string) {
+func (d *testDisk) saveAsUser(path, text string) {
 	d.save(path, []byte(text))
 	d.saved[path] = time.Now()
 	doc, _ := d.Load(path)
 	d.syncer.Changed(path, doc)
 }
 
-func (d *disk) run(t *testing.T, passes time.Duration) {
+func (d *testDisk) run(t *testing.T, passes time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -137,7 +137,7 @@ func (d *disk) run(t *testing.T, passes time.Duration) {
 	<-done
 }
 
-func (d *disk) wrote(t *testing.T, want ...string) {
+func (d *testDisk) wrote(t *testing.T, want ...string) {
 	t.Helper()
 	if diff := gocmp.Diff(want, d.writes); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
@@ -202,7 +202,7 @@ func pathOf(name string) string {
 //	tries N           writes have failed at most N times
 //	set PATH          a request sets the first task of a file done
 //	request PATH      a program has changed the file
-func (d *disk) play(t *testing.T, script string) {
+func (d *testDisk) play(t *testing.T, script string) {
 	t.Helper()
 	for step := range strings.SplitSeq(script, ";") {
 		words := append(strings.Fields(step), "", "")

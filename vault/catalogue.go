@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // A Catalogue contains the latest observation of each path: readable files, and
@@ -28,14 +28,14 @@ type Catalogue struct {
 // observation of the path.
 type observation struct {
 	known  bool
-	stamp  memory.Stamp
+	stamp  disk.Stamp
 	reason string // why the path is skipped
 	seq    uint64
 }
 
 // Lookup returns the stamp of the file at path and reports whether the
 // catalogue contains it as a readable file.
-func (c *Catalogue) Lookup(path string) (memory.Stamp, bool) {
+func (c *Catalogue) Lookup(path string) (disk.Stamp, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	e := c.entries[path]
@@ -69,13 +69,13 @@ func (c *Catalogue) Files() []string {
 }
 
 // Skipped returns the skipped paths, sorted by path.
-func (c *Catalogue) Skipped() []memory.Skipped {
+func (c *Catalogue) Skipped() []disk.Skipped {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var skipped []memory.Skipped
+	var skipped []disk.Skipped
 	for path, e := range c.entries {
 		if e.reason != "" {
-			skipped = append(skipped, memory.Skipped{Path: path, Reason: e.reason, Unseen: e.known})
+			skipped = append(skipped, disk.Skipped{Path: path, Reason: e.reason, Unseen: e.known})
 		}
 	}
 	slices.SortFunc(skipped, skippedByPath)
@@ -83,7 +83,7 @@ func (c *Catalogue) Skipped() []memory.Skipped {
 }
 
 // setObserved stores the result of a single observation.
-func (c *Catalogue) setObserved(path string, stamp memory.Stamp, err error, reason string) {
+func (c *Catalogue) setObserved(path string, stamp disk.Stamp, err error, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seq++
@@ -113,14 +113,14 @@ func (c *Catalogue) beginWalk() uint64 {
 // endWalk replaces the entries below tree.From with the results of a walk, except
 // entries observed after the walk began and paths that the walk could not
 // examine. A nil tree means that the walk failed.
-func (c *Catalogue) endWalk(began uint64, tree *memory.Tree) {
+func (c *Catalogue) endWalk(began uint64, tree *disk.Tree) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.walks--
 	if tree != nil {
 		unseen := tree.Unseen()
 		for path, e := range c.entries {
-			if e.seq <= began && memory.Within(path, tree.From) && !memory.WithinAny(path, unseen) {
+			if e.seq <= began && disk.Within(path, tree.From) && !disk.WithinAny(path, unseen) {
 				c.putObservation(path, observation{seq: began})
 			}
 		}
@@ -154,5 +154,5 @@ func (c *Catalogue) putObservation(path string, e observation) {
 
 func (e observation) isEmpty() bool { return !e.known && e.reason == "" }
 
-func foundByPath(a, b memory.FoundFile) int { return cmp.Compare(a.Path, b.Path) }
-func skippedByPath(a, b memory.Skipped) int { return cmp.Compare(a.Path, b.Path) }
+func foundByPath(a, b disk.FoundFile) int { return cmp.Compare(a.Path, b.Path) }
+func skippedByPath(a, b disk.Skipped) int { return cmp.Compare(a.Path, b.Path) }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // listContents lists the entries of a catalogue, known files first.
@@ -76,7 +76,7 @@ func TestObserveDuringWalk(t *testing.T) {
 	v := newVault(t, map[string]string{"d/stays.md": "", "d/goes.md": "", "d/early.md": ""})
 	_, err := v.Walk(t.Context(), "", nil)
 	must(t, err)
-	stale := &memory.Tree{Files: []memory.FoundFile{{Path: "d/goes.md"}, {Path: "d/stays.md"}}}
+	stale := &disk.Tree{Files: []disk.FoundFile{{Path: "d/goes.md"}, {Path: "d/stays.md"}}}
 
 	began := v.Catalogue.beginWalk()
 	must(t, os.Remove(v.name("d/goes.md")))
@@ -95,10 +95,10 @@ func TestObserveDuringWalk(t *testing.T) {
 // entries.
 func TestUnseenStays(t *testing.T) {
 	c := new(Catalogue)
-	c.endWalk(c.beginWalk(), &memory.Tree{Files: []memory.FoundFile{
+	c.endWalk(c.beginWalk(), &disk.Tree{Files: []disk.FoundFile{
 		{Path: "a/b/x.md"}, {Path: "a/x.md"}, {Path: "ab.md"}, {Path: "x.md"},
 	}})
-	c.endWalk(c.beginWalk(), &memory.Tree{Skipped: []memory.Skipped{
+	c.endWalk(c.beginWalk(), &disk.Tree{Skipped: []disk.Skipped{
 		{Path: "a", Reason: "permission denied", Unseen: true}, {Path: "x.md", Reason: "input/output error", Unseen: true},
 	}})
 	checkContents(t, c, "a/b/x.md", "a/x.md", "x.md", "a: permission denied", "x.md: input/output error")
@@ -106,8 +106,8 @@ func TestUnseenStays(t *testing.T) {
 		t.Errorf("only a known file is skipped for the moment: %v", s)
 	}
 	// A walk of that directory alone observes the path again.
-	c.endWalk(c.beginWalk(), &memory.Tree{From: "a", Files: []memory.FoundFile{{Path: "a/x.md"}}})
+	c.endWalk(c.beginWalk(), &disk.Tree{From: "a", Files: []disk.FoundFile{{Path: "a/x.md"}}})
 	checkContents(t, c, "a/x.md", "x.md", "x.md: input/output error")
-	c.endWalk(c.beginWalk(), &memory.Tree{})
+	c.endWalk(c.beginWalk(), &disk.Tree{})
 	checkContents(t, c)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -93,7 +94,7 @@ func (v *Vault) currentRules() *rules {
 // success: a failure must not readmit excluded files.
 func (v *Vault) loadRules() (*rules, error) {
 	text := ""
-	file, err := v.Read(memory.IgnoreFile)
+	file, err := v.Read(disk.IgnoreFile)
 	if err == nil && file.Unstable {
 		err = ErrChanging
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // ignorePaths are the paths of the table of patterns.
@@ -91,11 +91,11 @@ func FuzzIgnore(f *testing.F) {
 // TestIgnoreFileBeingSaved checks that no excluded file is found while the
 // ignore file is half written, whether or not it was read before.
 func TestIgnoreFileBeingSaved(t *testing.T) {
-	v := newVault(t, map[string]string{memory.IgnoreFile: "drafts/\nsecret/\n", "secret/a.md": "x", "b.md": "y"})
+	v := newVault(t, map[string]string{disk.IgnoreFile: "drafts/\nsecret/\n", "secret/a.md": "x", "b.md": "y"})
 	needLeases(t, v)
 	_, err := v.Walk(t.Context(), "", nil)
 	must(t, err)
-	name := filepath.Join(v.Dir, memory.IgnoreFile)
+	name := filepath.Join(v.Dir, disk.IgnoreFile)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	must(t, err)
 	defer f.Close()
@@ -107,7 +107,7 @@ func TestIgnoreFileBeingSaved(t *testing.T) {
 		t.Errorf("half written: %+v", tree)
 	}
 	v.rules.Store(nil)
-	if tree, err := v.Walk(t.Context(), "", nil); !errors.Is(err, ErrRoot) || !strings.Contains(err.Error(), memory.IgnoreFile) {
+	if tree, err := v.Walk(t.Context(), "", nil); !errors.Is(err, ErrRoot) || !strings.Contains(err.Error(), disk.IgnoreFile) {
 		t.Errorf("at the first walk: %+v, %v", tree, err)
 	}
 	_, err = f.WriteString("secret/\n")

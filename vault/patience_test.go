@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // TestDiskDoesNotAnswer checks that the first call on an unresponsive disk
@@ -61,13 +61,13 @@ func TestWalkGetsStuck(t *testing.T) {
 	}
 	v := newVault(t, files)
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(memory.Directory) { time.Sleep(stepTimeout * 3 / 4) }
+		slow := func(disk.Directory) { time.Sleep(stepTimeout * 3 / 4) }
 		if tree, err := v.Walk(t.Context(), "", slow); err != nil || len(tree.Files) != 20 {
 			t.Errorf("a slow walk: %v", err)
 		}
 		hung := make(chan struct{})
 		began := time.Now()
-		_, err := v.Walk(t.Context(), "", func(d memory.Directory) {
+		_, err := v.Walk(t.Context(), "", func(d disk.Directory) {
 			if d.Path == "d07" {
 				<-hung
 			}

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // A File is a snapshot of a file.
 type File struct {
 	Path    string
-	Stamp   memory.Stamp
+	Stamp   disk.Stamp
 	Data    []byte
 	ModTime time.Time
 	// Unstable reports that another program had the file open for writing, or
@@ -89,7 +89,7 @@ const (
 )
 
 // readOnce reads the file once, under a lease if it can get one.
-func (v *Vault) readOnce(s *dirEntry) (data []byte, stamp memory.Stamp, state readState, err error) {
+func (v *Vault) readOnce(s *dirEntry) (data []byte, stamp disk.Stamp, state readState, err error) {
 	fd, err := v.openFile(s)
 	if err != nil {
 		return nil, stamp, 0, err
@@ -146,7 +146,7 @@ func (v *Vault) leaseFile(fd int, most time.Duration) (*lease, error) {
 
 // isRecentStamp reports whether a file was changed so recently that, if it is empty, a program
 // is probably about to write it.
-func isRecentStamp(stamp memory.Stamp) bool {
+func isRecentStamp(stamp disk.Stamp) bool {
 	return time.Since(time.Unix(0, stamp.MTime)).Abs() < emptyDelay // the clock of a server may be ahead
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -89,7 +89,7 @@ func (w *Writer) findTempFiles(ctx context.Context) (found map[string]string, em
 			found[name] = dir
 		}
 	}
-	all := walk{vault: w.Vault, rules: w.Vault.currentRules(), visit: visit, tree: new(memory.Tree)}
+	all := walk{vault: w.Vault, rules: w.Vault.currentRules(), visit: visit, tree: new(disk.Tree)}
 	tree, err := all.readTree(ctx)
 	// Where a directory cannot be read, the writer could not write either.
 	return found, empty && err == nil && len(tree.Skipped) == 0, err

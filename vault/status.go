@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 const (
@@ -40,9 +40,9 @@ type ownVersion struct {
 type unwritten struct {
 	reason  string // "" if there is no such change
 	refused bool
-	stamp   memory.Stamp // the catalogue's stamp at the time of the attempt
-	until   time.Time    // when the change is no longer listed; zero means never
-	times   int          // attempts in a row
+	stamp   disk.Stamp // the catalogue's stamp at the time of the attempt
+	until   time.Time  // when the change is no longer listed; zero means never
+	times   int        // attempts in a row
 }
 
 func (f *fileState) isEmpty() bool {
@@ -157,7 +157,7 @@ type WriterStatus struct {
 	// Waiting lists files with a pending change, and Refused lists files that
 	// cannot be changed in their present state, both by path. A file leaves the
 	// lists when any program changes it, or when no change is needed any more.
-	Waiting, Refused []memory.Skipped
+	Waiting, Refused []disk.Skipped
 }
 
 // Status returns the state of the writer. It does not wait for the disk.
@@ -169,7 +169,7 @@ func (w *Writer) Status() WriterStatus {
 	for _, path := range slices.Sorted(maps.Keys(w.files)) {
 		u := &w.files[path].unwritten
 		stamp, _ := w.Vault.Catalogue.Lookup(path)
-		switch listed := (memory.Skipped{Path: path, Reason: u.reason}); {
+		switch listed := (disk.Skipped{Path: path, Reason: u.reason}); {
 		case stamp != u.stamp, !u.until.IsZero() && now.After(u.until):
 			*u = unwritten{} // the file has changed, or the entry has expired
 		case u.refused:

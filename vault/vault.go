@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // DefaultMaxFileSize is the limit if [Vault.MaxFileSize] is zero.
@@ -67,7 +67,7 @@ type Vault struct {
 	// [DefaultMaxFileSize] if zero.
 	MaxFileSize int64
 	// Ignore lists exclusion patterns in gitignore syntax, in addition to those
-	// of [memory.IgnoreFile].
+	// of [disk.IgnoreFile].
 	Ignore []string
 	// Skip returns why a file is never read because of its name, or "". If nil,
 	// only the simplest rule applies: the name ends in .md and does not begin
@@ -90,16 +90,16 @@ func (v *Vault) maxFileSize() int64 { return cmp.Or(v.MaxFileSize, DefaultMaxFil
 
 // Root returns the identity of the directory that is currently the root. The
 // error is an [ErrRoot].
-func (v *Vault) Root() (memory.FileID, error) {
-	return runWithTimeout(v, func() (memory.FileID, error) {
+func (v *Vault) Root() (disk.FileID, error) {
+	return runWithTimeout(v, func() (disk.FileID, error) {
 		fd, err := v.openRoot()
 		if err != nil {
-			return memory.FileID{}, err
+			return disk.FileID{}, err
 		}
 		defer unix.Close(fd)
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
-			return memory.FileID{}, rootError(v.Dir, err)
+			return disk.FileID{}, rootError(v.Dir, err)
 		}
 		return fileID(&st), nil
 	})
@@ -142,11 +142,11 @@ func (v *Vault) RealPath() (string, error) {
 // Stat returns the stamp of a file without opening it. The path is relative to
 // the root, with slashes, as in [memory.Place]. If there is no regular file at
 // path, the error is one for which [Absent] reports true.
-func (v *Vault) Stat(path string) (memory.Stamp, error) {
-	stamp, err := withParent(v, path, func(s *dirEntry) (memory.Stamp, error) {
+func (v *Vault) Stat(path string) (disk.Stamp, error) {
+	stamp, err := withParent(v, path, func(s *dirEntry) (disk.Stamp, error) {
 		st, err := v.lstat(s.dir, s.base)
 		if err != nil {
-			return memory.Stamp{}, err
+			return disk.Stamp{}, err
 		}
 		return stampOf(st), nil
 	})
@@ -157,19 +157,19 @@ func (v *Vault) Stat(path string) (memory.Stamp, error) {
 // reports whether a directory exists there. A link to a directory does not
 // count. If a temporary failure, such as too many open files, hides the answer,
 // Directory reports true with a zero identity.
-func (v *Vault) Directory(path string) (memory.FileID, bool) {
-	var id memory.FileID
+func (v *Vault) Directory(path string) (disk.FileID, bool) {
+	var id disk.FileID
 	var err error
 	if path == "" {
 		id, err = v.Root()
 	} else {
-		id, err = withParent(v, path, func(s *dirEntry) (memory.FileID, error) {
+		id, err = withParent(v, path, func(s *dirEntry) (disk.FileID, error) {
 			var st unix.Stat_t
 			if err := fstatat(s.dir, s.base, &st); err != nil {
-				return memory.FileID{}, err
+				return disk.FileID{}, err
 			}
 			if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-				return memory.FileID{}, fs.ErrNotExist
+				return disk.FileID{}, fs.ErrNotExist
 			}
 			return fileID(&st), nil
 		})
@@ -180,11 +180,11 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 
 // Observe is [Vault.Stat] for a path that may be excluded: it returns [ErrSkipped]
 // for excluded names and patterns. It stores the result in the catalogue.
-func (v *Vault) Observe(path string) (memory.Stamp, error) {
+func (v *Vault) Observe(path string) (disk.Stamp, error) {
 	if reason := v.Skips(path, false); reason != "" {
 		err := pathError("stat", path, fmt.Errorf("%w: %s", ErrSkipped, reason))
-		v.Catalogue.setObserved(path, memory.Stamp{}, err, reason)
-		return memory.Stamp{}, err
+		v.Catalogue.setObserved(path, disk.Stamp{}, err, reason)
+		return disk.Stamp{}, err
 	}
 	stamp, err := v.Stat(path)
 	v.Catalogue.setObserved(path, stamp, err, reasonOf(err))
@@ -257,10 +257,10 @@ func isValidPath(path string) bool {
 	return !strings.Contains(path, "\x00")
 }
 
-func stampOf(st *unix.Stat_t) memory.Stamp {
-	return memory.Stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Inode: st.Ino}
+func stampOf(st *unix.Stat_t) disk.Stamp {
+	return disk.Stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Inode: st.Ino}
 }
 
-func fileID(st *unix.Stat_t) memory.FileID {
-	return memory.FileID{Device: uint64(st.Dev), Inode: st.Ino}
+func fileID(st *unix.Stat_t) disk.FileID {
+	return disk.FileID{Device: uint64(st.Dev), Inode: st.Ino}
 }

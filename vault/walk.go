@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // maxWalkers is the number of directories read concurrently. More gain nothing
@@ -35,28 +35,28 @@ const entriesPerRead = 1000
 // directory, the watch reports every change that the walk misses.
 //
 // A walk of the whole root reads the ignore file first.
-func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+func (v *Vault) Walk(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error) {
 	began := v.Catalogue.beginWalk()
 	tree, err := v.walkTree(ctx, from, enter)
 	v.Catalogue.endWalk(began, tree)
 	return tree, err
 }
 
-func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
-	tree := &memory.Tree{From: from}
+func (v *Vault) walkTree(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error) {
+	tree := &disk.Tree{From: from}
 	w := walk{vault: v, enter: enter, tree: tree}
 	if from == "" {
 		var err error
 		w.rules, err = v.loadRules()
 		if w.rules == nil && !errors.Is(err, ErrRoot) {
 			err = rootError(v.Dir, fmt.Errorf("cannot read %s: %w; it must be a regular file "+
-				"that the daemon can read", memory.IgnoreFile, err))
+				"that the daemon can read", disk.IgnoreFile, err))
 		}
 		if w.rules == nil {
 			return nil, err
 		}
 		if err != nil {
-			addSkipped(tree, memory.IgnoreFile, err)
+			addSkipped(tree, disk.IgnoreFile, err)
 			tree.OldRules = errors.Is(err, ErrChanging)
 		}
 	} else {
@@ -73,17 +73,17 @@ type walk struct {
 	vault *Vault
 	root  int
 	rules *rules
-	enter func(memory.Directory)
+	enter func(disk.Directory)
 	visit func(dir string, e fs.DirEntry) // called with all entries instead of observing files, if not nil
 	group *errgroup.Group
 	ctx   context.Context // ends with the first error
 
 	mu   sync.Mutex
-	tree *memory.Tree
+	tree *disk.Tree
 }
 
 // readTree reads the directory of the tree and all below it.
-func (w *walk) readTree(ctx context.Context) (*memory.Tree, error) {
+func (w *walk) readTree(ctx context.Context) (*disk.Tree, error) {
 	_, err := withTimeout(ctx, w.vault, func(ctx context.Context) (none struct{}, _ error) {
 		err := w.vault.runStep(func() (err error) { w.root, err = w.vault.openRoot(); return err })
 		if err != nil {
@@ -112,7 +112,7 @@ func (w *walk) visitDir(dir string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	var part memory.Tree
+	var part disk.Tree
 	found, err := w.readDir(dir, &part)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (w *walk) visitDir(dir string) error {
 }
 
 // readDir observes the entries of one directory and returns its subdirectories.
-func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error) {
+func (w *walk) readDir(dir string, tree *disk.Tree) (found []string, err error) {
 	e := w.vault.steps.begin()
 	defer func() { w.vault.steps.end(e) }()
 	fd, err := openDir(w.root, dir, unix.O_RDONLY)
@@ -156,7 +156,7 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error
 			addSkipped(tree, dir, err)
 			return nil, nil
 		}
-		w.enter(memory.Directory{Path: dir, ID: fileID(&st)})
+		w.enter(disk.Directory{Path: dir, ID: fileID(&st)})
 	}
 	for {
 		entries, err := f.ReadDir(entriesPerRead)
@@ -179,7 +179,7 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error
 
 // visitEntry observes one entry of the open directory fd. It returns the path if the
 // entry is a directory to be read.
-func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
+func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *disk.Tree) string {
 	path := joinPath(dir, e.Name())
 	if w.visit != nil {
 		w.mu.Lock()
@@ -192,21 +192,21 @@ func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) 
 			return ""
 		}
 		if isMarkdown(path) {
-			tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: "directory"})
+			tree.Skipped = append(tree.Skipped, disk.Skipped{Path: path, Reason: "directory"})
 		}
 		return path
 	case w.visit != nil:
 	case isMarkdown(path):
 		w.visitFile(fd, path, e.Name(), tree)
 	case e.Type() == fs.ModeSymlink && e.Name()[0] != '.':
-		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: ErrSymlink.Error()})
+		tree.Skipped = append(tree.Skipped, disk.Skipped{Path: path, Reason: ErrSymlink.Error()})
 	}
 	return ""
 }
 
-func (w *walk) visitFile(fd int, path, base string, tree *memory.Tree) {
+func (w *walk) visitFile(fd int, path, base string, tree *disk.Tree) {
 	if reason := w.vault.skipFile(path, w.rules); reason != "" {
-		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason})
+		tree.Skipped = append(tree.Skipped, disk.Skipped{Path: path, Reason: reason})
 		return
 	}
 	st, err := w.vault.lstat(fd, base)
@@ -214,14 +214,14 @@ func (w *walk) visitFile(fd int, path, base string, tree *memory.Tree) {
 		addSkipped(tree, path, err)
 		return
 	}
-	tree.Files = append(tree.Files, memory.FoundFile{Path: path, Stamp: stampOf(st)})
+	tree.Files = append(tree.Files, disk.FoundFile{Path: path, Stamp: stampOf(st)})
 }
 
 // addSkipped adds an unreadable path and its reason to the tree. It ignores a path
 // that has vanished.
-func addSkipped(tree *memory.Tree, path string, err error) {
+func addSkipped(tree *disk.Tree, path string, err error) {
 	if reason := reasonOf(err); reason != "" {
-		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason, Unseen: !Absent(err)})
+		tree.Skipped = append(tree.Skipped, disk.Skipped{Path: path, Reason: reason, Unseen: !Absent(err)})
 		tree.Failed = tree.Failed || !Absent(err) && !errors.Is(err, fs.ErrPermission)
 	}
 }

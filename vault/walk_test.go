@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
-func paths(files []memory.FoundFile) []string {
+func paths(files []disk.FoundFile) []string {
 	var list []string
 	for _, f := range files {
 		list = append(list, f.Path)
@@ -31,12 +31,12 @@ func TestWalk(t *testing.T) {
 		"_longterms/x/_index.md": "", long: "",
 		"picture.png": "", ".hidden.md": "", "#x.md#": "", "~x.md": "", ".git/x.md": "", "a/.obsidian/x.md": "",
 		"drafts/x.md": "", "a/drafts/y.md": "", "by-list.md": "", "by-func.md": "", "md": "", ".md": "", "large.md": strings.Repeat("x", 11),
-		"dir.md/in.md": "", memory.IgnoreFile: "drafts/\n# comment\n",
+		"dir.md/in.md": "", disk.IgnoreFile: "drafts/\n# comment\n",
 	}
 	v := newVault(t, files)
 	v.MaxFileSize = 10
 	v.Ignore = []string{"by-list.*"}
-	must(t, os.WriteFile(filepath.Join(v.Dir, memory.IgnoreFile), []byte("drafts\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(v.Dir, disk.IgnoreFile), []byte("drafts\n"), 0o600))
 	v.Skip = func(path string) string {
 		if path == "by-func.md" {
 			return "because"
@@ -49,7 +49,7 @@ func TestWalk(t *testing.T) {
 
 	var mu sync.Mutex
 	var dirs []string
-	tree, err := v.Walk(t.Context(), "", func(d memory.Directory) {
+	tree, err := v.Walk(t.Context(), "", func(d disk.Directory) {
 		mu.Lock()
 		defer mu.Unlock()
 		dirs = append(dirs, d.Path)
@@ -63,7 +63,7 @@ func TestWalk(t *testing.T) {
 	want := map[string]any{
 		"files": []string{"2026-02-04/s.md", "B.MD", "_longterms/x/_index.md", "a-b.md", "a.md", "a/b/c/d.md", "bad\xff.md", "dir.md/in.md", long, "new\nline.md"},
 		"dirs":  []string{"", "2026-02-04", "_longterms", "_longterms/x", "a", "a/b", "a/b/c", "dir.md"},
-		"skipped": []memory.Skipped{
+		"skipped": []disk.Skipped{
 			{Path: "..md", Reason: "hidden or temporary file"},
 			{Path: ".hidden.md", Reason: "hidden or temporary file"},
 			{Path: "by-func.md", Reason: "because"},
@@ -117,7 +117,7 @@ func TestWalkFrom(t *testing.T) {
 // call of enter is found.
 func TestEnteredBeforeRead(t *testing.T) {
 	v := newVault(t, map[string]string{"d/x.md": ""})
-	tree, err := v.Walk(t.Context(), "", func(d memory.Directory) {
+	tree, err := v.Walk(t.Context(), "", func(d disk.Directory) {
 		if d.Path == "d" {
 			writeFile(t, v, "d/new.md", "")
 		}
@@ -134,7 +134,7 @@ func TestWalkStops(t *testing.T) {
 	_, err := v.Observe("seen.md")
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	tree, err := v.Walk(ctx, "", func(memory.Directory) { cancel() })
+	tree, err := v.Walk(ctx, "", func(disk.Directory) { cancel() })
 	if tree != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("walk that was stopped: %v, %v", tree, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // forwardEvents turns notifier events into marks. It watches and reads a new directory
@@ -78,7 +78,7 @@ func (w *Watcher) handleEvent(ctx context.Context, buf *hintBuffer, ev fsnotify.
 	case path == "":
 		w.scans.requestRootCheck()
 		return
-	case path == memory.IgnoreFile:
+	case path == disk.IgnoreFile:
 		w.scans.requestScan(false)
 		return
 	}
@@ -180,7 +180,7 @@ func (w *Watcher) hintMoved(buf *hintBuffer) {
 	moved := buf.moved
 	buf.moved = nil
 	among := func(inFlight []string) []string {
-		outside := func(path string) bool { return !memory.WithinAny(path, moved) }
+		outside := func(path string) bool { return !disk.WithinAny(path, moved) }
 		paths := slices.DeleteFunc(slices.Clone(inFlight), outside)
 		for path := range w.Sink.Known() {
 			if !outside(path) {

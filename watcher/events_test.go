@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // TestNotWatched checks that hidden and ignored directories are not watched and
@@ -22,7 +22,7 @@ func TestNotWatched(t *testing.T) {
 	for _, path := range []string{".git/x.md", "a/.obsidian/x.md", "drafts/x.md", "a/x.md"} {
 		r.write(path, path)
 	}
-	r.write(memory.IgnoreFile, "drafts/\n")
+	r.write(disk.IgnoreFile, "drafts/\n")
 	r.must(os.Symlink("../outside", r.path("out")))
 	r.must(os.Symlink("a", r.path("in")))
 	r.start()
@@ -36,7 +36,7 @@ func TestNotWatched(t *testing.T) {
 	r.wantDisk()
 
 	// Changed patterns take effect at once.
-	r.write(memory.IgnoreFile, "a\n")
+	r.write(disk.IgnoreFile, "a\n")
 	r.sync()
 	if s := r.Status(); s.Directories != 2 || r.index.len() != 2 {
 		t.Errorf("%d files, status %+v", r.index.len(), s)
@@ -52,10 +52,10 @@ func TestOpenIgnoreFile(t *testing.T) {
 	r := newRig(t)
 	r.write("a/x.md", "a")
 	r.write("drafts/x.md", "x")
-	r.write(memory.IgnoreFile, "drafts/\n")
+	r.write(disk.IgnoreFile, "drafts/\n")
 	r.start()
 	r.sync()
-	f, err := os.Create(r.path(memory.IgnoreFile))
+	f, err := os.Create(r.path(disk.IgnoreFile))
 	r.must(err)
 	_, err = f.WriteString("a\n")
 	r.must(err)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 const (
@@ -36,15 +36,15 @@ type scans struct {
 	verify      bool
 	eventsLost  bool // events were lost and the scan for them has not begun
 	overflows   int
-	last        time.Time     // end of the last scan
-	dir         memory.FileID // the root at the last scan; zero if it was missing
-	state       string        // of the root
-	cause       string        // why the root is missing
-	failed      int           // consecutive scans that could not read everything
-	failedReads uint64        // number of failed reads, including walks of a part
-	madeUp      uint64        // failedReads whose files a later scan has delivered
-	oldRules    bool          // the last walk could not read the ignore file, which was being written
-	retry       *time.Timer   // timer of the scan after a failed one
+	last        time.Time   // end of the last scan
+	dir         disk.FileID // the root at the last scan; zero if it was missing
+	state       string      // of the root
+	cause       string      // why the root is missing
+	failed      int         // consecutive scans that could not read everything
+	failedReads uint64      // number of failed reads, including walks of a part
+	madeUp      uint64      // failedReads whose files a later scan has delivered
+	oldRules    bool        // the last walk could not read the ignore file, which was being written
+	retry       *time.Timer // timer of the scan after a failed one
 }
 
 // A scanStart is the state at the start of a scan.
@@ -103,7 +103,7 @@ func (s *scans) beginScan() scanStart {
 
 // endScan records the end of a scan and reports whether the state of the root
 // changed. If the root is missing, the next scan verifies in place of this one.
-func (s *scans) endScan(start scanStart, root memory.FileID, state, cause string) bool {
+func (s *scans) endScan(start scanStart, root disk.FileID, state, cause string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.state != state
@@ -135,7 +135,7 @@ func (s *scans) recordMissed() {
 // scan began, endWalk schedules another scan and returns nil. Otherwise it
 // returns the function to call after the scan's marks have been delivered, or
 // nil if none is needed.
-func (s *scans) endWalk(start scanStart, tree *memory.Tree) (delivered func(error)) {
+func (s *scans) endWalk(start scanStart, tree *disk.Tree) (delivered func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.oldRules = tree.OldRules
@@ -172,7 +172,7 @@ func (s *scans) retryLocked() {
 
 // lastRoot returns the root at the last scan, or zero if it was missing, and
 // reports whether a scan has finished yet.
-func (s *scans) lastRoot() (memory.FileID, bool) {
+func (s *scans) lastRoot() (disk.FileID, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dir, s.state != RootStarting
@@ -284,7 +284,7 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 	start := w.scans.beginScan()
 	began := time.Now()
 	root, err := w.Disk.Root()
-	var tree *memory.Tree
+	var tree *disk.Tree
 	if err == nil {
 		if scanned, ok := w.scans.lastRoot(); ok && root != scanned {
 			w.watches.removeAll()
@@ -302,7 +302,7 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 	case err != nil:
 		// No file could be read, so all known files keep their state.
 		w.watches.removeAll()
-		if w.scans.endScan(start, memory.FileID{}, RootMissing, err.Error()) {
+		if w.scans.endScan(start, disk.FileID{}, RootMissing, err.Error()) {
 			w.Logger.Warn("memory directory is missing, waiting", "err", err)
 		}
 		return
@@ -347,7 +347,7 @@ func (w *Watcher) pollUnwatched(ctx context.Context) {
 	}
 	dir := unwatched[0].Path
 	for _, u := range unwatched {
-		for !memory.Within(u.Path, dir) {
+		for !disk.Within(u.Path, dir) {
 			dir = parentDir(dir)
 		}
 	}
@@ -368,7 +368,7 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 
 // walk walks a part of the root. If that fails, because the root is missing or
 // too many files are open, walk requests a scan and returns nil.
-func (w *Watcher) walk(ctx context.Context, dir string) *memory.Tree {
+func (w *Watcher) walk(ctx context.Context, dir string) *disk.Tree {
 	tree, err := w.Disk.Walk(ctx, dir, w.watches.watchDir)
 	if err != nil && !errors.Is(err, context.Canceled) || err == nil && tree.Failed {
 		w.scans.recordMissed()
@@ -382,15 +382,15 @@ func (w *Watcher) walk(ctx context.Context, dir string) *memory.Tree {
 // compareTree returns the files whose stamps differ from the known ones, and the
 // known or in-flight files that are missing. Files that could not be read are
 // in neither list.
-func (w *Watcher) compareTree(tree *memory.Tree, inFlight []string) (differ, gone []string) {
-	known := make(map[string]memory.Stamp)
+func (w *Watcher) compareTree(tree *disk.Tree, inFlight []string) (differ, gone []string) {
+	known := make(map[string]disk.Stamp)
 	for _, path := range inFlight {
-		if memory.Within(path, tree.From) {
-			known[path] = memory.Stamp{}
+		if disk.Within(path, tree.From) {
+			known[path] = disk.Stamp{}
 		}
 	}
 	for path, stamp := range w.Sink.Known() {
-		if memory.Within(path, tree.From) {
+		if disk.Within(path, tree.From) {
 			known[path] = stamp
 		}
 	}
@@ -402,7 +402,7 @@ func (w *Watcher) compareTree(tree *memory.Tree, inFlight []string) (differ, gon
 	}
 	unseen := tree.Unseen()
 	for path := range known {
-		if !memory.WithinAny(path, unseen) {
+		if !disk.WithinAny(path, unseen) {
 			gone = append(gone, path)
 		}
 	}

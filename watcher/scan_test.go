@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -231,11 +231,11 @@ type unreadableDisk struct {
 	unreadable atomic.Bool
 }
 
-func (d *unreadableDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+func (d *unreadableDisk) Walk(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error) {
 	tree, err := d.Vault.Walk(ctx, from, enter)
 	if err == nil && d.unreadable.Load() && (from == "" || from == d.dir) {
-		tree.Files = slices.DeleteFunc(tree.Files, func(f memory.FoundFile) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
-		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: d.dir, Reason: "input/output error", Unseen: true})
+		tree.Files = slices.DeleteFunc(tree.Files, func(f disk.FoundFile) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
+		tree.Skipped = append(tree.Skipped, disk.Skipped{Path: d.dir, Reason: "input/output error", Unseen: true})
 		tree.Failed = true
 	}
 	return tree, err

@@ -19,19 +19,19 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // Disk gives the watcher access to the files. A *vault.Vault implements Disk.
 type Disk interface {
 	// Root returns the identity of the current root directory.
-	Root() (memory.FileID, error)
+	Root() (disk.FileID, error)
 	// Walk visits every file below a directory, "" for the root, and calls
 	// enter with each directory before reading its entries.
-	Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error)
+	Walk(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error)
 	// Directory returns the identity of the directory at path and reports
 	// whether path is a directory.
-	Directory(path string) (memory.FileID, bool)
+	Directory(path string) (disk.FileID, bool)
 	// Skips returns the reason why a path is excluded by its name alone, or "".
 	Skips(path string, dir bool) string
 	// Writing reports whether a file is open for writing. Only fs.ErrNotExist
@@ -46,7 +46,7 @@ type Disk interface {
 type Sink interface {
 	// Known yields every path that the sink holds data for, with the stamp of
 	// the file at the time it was read. It may be called while Changed runs.
-	Known() iter.Seq2[string, memory.Stamp]
+	Known() iter.Seq2[string, disk.Stamp]
 	// Changed processes the paths, which may be new, changed, missing or
 	// unchanged, and returns once the sink's data matches the files. It is
 	// never called concurrently.
@@ -141,7 +141,7 @@ func (w *Watcher) init() {
 		w.watches = watches{
 			dir: w.Dir, cookieDir: w.CookieDir, lookup: w.Disk.Directory, reason: w.Disk.Remote, logger: w.Logger,
 			opened: make(chan *fsnotify.Watcher, 1), failures: make(chan (<-chan error), 1),
-			byPath: make(map[string]watched), byID: make(map[memory.FileID]string),
+			byPath: make(map[string]watched), byID: make(map[disk.FileID]string),
 			polled: make(map[string]failure), knownUnwatched: make(map[string]int),
 		}
 		w.debouncer.debounce, w.debouncer.maxWait, w.debouncer.deletionDelay = w.Debounce, w.MaxWait, w.DeletionDelay

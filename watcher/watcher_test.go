@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -40,8 +40,8 @@ type sinkCall struct {
 	paths  []string
 }
 
-func (x *index) Known() iter.Seq2[string, memory.Stamp] {
-	known := make(map[string]memory.Stamp)
+func (x *index) Known() iter.Seq2[string, disk.Stamp] {
+	known := make(map[string]disk.Stamp)
 	x.use(func() {
 		for path, f := range x.files {
 			known[path] = f.Stamp

@@ -15,7 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // watches holds the directories watched through the operating system and those
@@ -28,7 +28,7 @@ import (
 type watches struct {
 	dir       string // the root
 	cookieDir string
-	lookup    func(string) (memory.FileID, bool)
+	lookup    func(string) (disk.FileID, bool)
 	reason    func(dir string) string // why nothing on the file system of a directory can be watched, or ""
 	logger    *slog.Logger
 	opened    chan *fsnotify.Watcher // receives each notifier when it is opened
@@ -37,7 +37,7 @@ type watches struct {
 	mu             sync.Mutex
 	fsn            *fsnotify.Watcher // nil while none is available
 	byPath         map[string]watched
-	byID           map[memory.FileID]string
+	byID           map[disk.FileID]string
 	polled         map[string]failure // directories that, with all below, cannot be watched
 	remote         map[uint64]string  // device → why nothing on it can be watched
 	walk           int                // number of the current or last walk
@@ -47,7 +47,7 @@ type watches struct {
 }
 
 type watched struct {
-	id   memory.FileID
+	id   disk.FileID
 	walk int // the last walk that visited the directory
 }
 
@@ -115,7 +115,7 @@ func (w *watches) recordDelivery(paths []string) {
 
 // watchDir watches a directory. The walk calls it before reading the directory's
 // entries.
-func (w *watches) watchDir(d memory.Directory) {
+func (w *watches) watchDir(d disk.Directory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fsn == nil || w.isPolled(d.Path) {
@@ -213,7 +213,7 @@ func (w *watches) removeAll() {
 
 func (w *watches) removeWatches(dir string) {
 	for path := range w.byPath {
-		if memory.Within(path, dir) {
+		if disk.Within(path, dir) {
 			w.removeWatch(path)
 		}
 	}

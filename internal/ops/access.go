@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -210,7 +211,7 @@ func (m readOps) holder(c Call, p memory.Partition) string {
 // subject may, anywhere else only the author.
 func (m readOps) mayChange(c Call, path string, p memory.Partition, a memory.Author) bool {
 	if dir := m.inbox(c); dir != "" {
-		return memory.Within(path, dir)
+		return disk.Within(path, dir)
 	}
 	subjects, holder := c.View.Subjects(), m.holder(c, p)
 	if c.View.Private() && slices.Contains(subjects, holder) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
@@ -362,7 +363,7 @@ func memoize[V any](f func(string) V) func(string) V {
 func (m adminOps) mayForget(c Call, path string) (may, shared bool) {
 	place, inbox := m.Layout.Place(path), m.inbox(c)
 	switch {
-	case inbox != "" && !memory.Within(path, inbox):
+	case inbox != "" && !disk.Within(path, inbox):
 		return false, true
 	case place.Owner != "" && !memory.InInbox(path):
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/fakes/statetest"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
@@ -211,7 +212,7 @@ func TestForgetInterrupted(t *testing.T) {
 	ids, token := d.list(t, owner, "secret")
 	parse := d.memory.Parse
 	d.memory.Parse = func(f vault.File) *memory.Document {
-		if f.Stamp != (memory.Stamp{}) && strings.Contains(string(f.Data), "secret") && d.journalContains(t, "secret") {
+		if f.Stamp != (disk.Stamp{}) && strings.Contains(string(f.Data), "secret") && d.journalContains(t, "secret") {
 			t.Error("the file changes before the journal")
 		}
 		return parse(f)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -308,7 +309,7 @@ func (p *memoryPair) outside(t *testing.T) map[string]string {
 	t.Helper()
 	is := map[string]string{}
 	p.whole.eachFile(t, func(path string) {
-		if p.inbox == "" || !memory.Within(path, p.inbox) {
+		if p.inbox == "" || !disk.Within(path, p.inbox) {
 			is[path] = stateOf(filepath.Join(p.whole.dir, path))
 		}
 	})

@@ -26,6 +26,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/diff"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -291,13 +292,13 @@ func (g *testMemory) initial(path string) *memory.Document {
 }
 
 // Stamp derives the stamp of a file from its text.
-func (g *testMemory) Stamp(path string) (memory.Stamp, error) {
+func (g *testMemory) Stamp(path string) (disk.Stamp, error) {
 	doc, err := g.Load(path)
 	if err != nil {
-		return memory.Stamp{}, err
+		return disk.Stamp{}, err
 	}
 	sum := sha256.Sum256(doc.Source)
-	return memory.Stamp{Size: int64(len(doc.Source)), Inode: binary.BigEndian.Uint64(sum[:])}, nil
+	return disk.Stamp{Size: int64(len(doc.Source)), Inode: binary.BigEndian.Uint64(sum[:])}, nil
 }
 
 // linked returns the current links, or the last valid ones and an error.

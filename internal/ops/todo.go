@@ -11,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
@@ -95,7 +96,7 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
 		all = nil
 		for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
-			return f.Tasks && memory.Within(f.Path, m.inbox(c)) && (todosync.Concerns(f.Kind) ||
+			return f.Tasks && disk.Within(f.Path, m.inbox(c)) && (todosync.Concerns(f.Kind) ||
 				notes && (f.Kind == memory.Note || f.Kind == memory.Review && !m.isReviewed(c)))
 		}) {
 			all = append(all, tasksOf(c, doc, "")...)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -121,7 +122,7 @@ type copyMerger struct {
 // A knownCopy is a conflict copy that exists, or was merged lately.
 type knownCopy struct {
 	since, merged time.Time
-	tried         [2]memory.Stamp // of the copy and its file, which only a person can merge
+	tried         [2]disk.Stamp // of the copy and its file, which only a person can merge
 }
 
 func newCopyMerger(d *daemon) *copyMerger {
@@ -174,7 +175,7 @@ func (m *copyMerger) mergeCopy(ctx context.Context, path, of string, count int) 
 		k = &knownCopy{since: time.Now()}
 		m.known[path] = k
 	}
-	var stamps [2]memory.Stamp
+	var stamps [2]disk.Stamp
 	stamps[0], _ = m.d.memory.Catalogue.Lookup(path)
 	stamps[1], _ = m.d.memory.Catalogue.Lookup(of)
 	if stamps == k.tried && count < crowded {

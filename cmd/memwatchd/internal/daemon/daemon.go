@@ -27,6 +27,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/llm"
 	"github.com/memwatchd/memwatchd/internal/meaning"
 	"github.com/memwatchd/memwatchd/internal/ops"
@@ -66,7 +67,7 @@ type daemon struct {
 	maintenance *maintenance // nil if there is no writer
 	writerErr   error        // why writer is nil
 
-	writeRoot atomic.Pointer[memory.FileID] // root of the last requested change
+	writeRoot atomic.Pointer[disk.FileID] // root of the last requested change
 
 	supervisor supervisor // the service manager to notify; zero if there is none
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -56,7 +57,7 @@ type documents struct {
 
 type cachedDocument struct {
 	key     string
-	stamp   memory.Stamp
+	stamp   disk.Stamp
 	modTime time.Time // of a planned document
 	doc     *memory.Document
 	size    int           // in memory, estimated
@@ -106,7 +107,7 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 	var err error
 	// What a conflict copy adds depends on another file, too.
 	if _, copied := memory.CopyOf(path); known && !copied {
-		var stamp memory.Stamp
+		var stamp disk.Stamp
 		r, below := d.files.find(path)
 		stamp, err = r.Stat(below)
 		if err == nil && k.stamp == stamp {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -30,7 +31,7 @@ type subjectMap struct {
 
 type linkState struct {
 	valid *memory.Identities // the last valid ones
-	stamp memory.Stamp       // of their file
+	stamp disk.Stamp         // of their file
 }
 
 var _ ops.Scopes = (*subjectMap)(nil)
@@ -169,7 +170,7 @@ func (p *subjectMap) identities() (*memory.Identities, error) {
 // readLinks reads the file of links. Since a link gives another key access to a
 // subject's memory, the file must belong to the daemon's user and must not be
 // writable by others.
-func (p *subjectMap) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
+func (p *subjectMap) readLinks(stamp disk.Stamp) (*memory.Identities, error) {
 	file, err := p.vault.Read(memory.IdentitiesPath)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/meaning"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
@@ -278,7 +279,7 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 		p.documents.pinVersion(k)
 		// When the file is complete it must be applied, changed or not: no file
 		// has the zero stamp.
-		file.Stamp = memory.Stamp{}
+		file.Stamp = disk.Stamp{}
 	} else if _, known := p.documents.lookUp(path); known || why == watcher.Event || why == watcher.Overdue {
 		p.documents.cacheDocument(k, invalidations) // returned by documents during the next write of the file
 	}

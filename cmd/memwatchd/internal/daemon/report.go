@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -100,7 +101,7 @@ func (d *daemon) Report() api.Status {
 }
 
 // listSkipped returns the first paths for a status.
-func listSkipped(list []memory.Skipped) []api.Skipped {
+func listSkipped(list []disk.Skipped) []api.Skipped {
 	out := []api.Skipped{}
 	for _, s := range list[:min(len(list), maxListed)] {
 		out = append(out, api.Skipped{Path: s.Path, Reason: s.Reason})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/internal/disk"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -122,8 +123,8 @@ func (f *files) Read(path string) (vault.File, error) {
 }
 
 // Known implements [watcher.Sink].
-func (r *root) Known() iter.Seq2[string, memory.Stamp] {
-	return func(yield func(string, memory.Stamp) bool) {
+func (r *root) Known() iter.Seq2[string, disk.Stamp] {
+	return func(yield func(string, disk.Stamp) bool) {
 		for _, f := range r.pipeline.index.Files(nil) {
 			if folder, below := r.pipeline.layout.CutRoot(f.Path); folder == r.folder && !yield(below, f.Stamp) {
 				return
@@ -160,20 +161,20 @@ func (r *root) Changed(ctx context.Context, paths []string, why watcher.Reason) 
 }
 
 // Root implements [watcher.Disk].
-func (r *root) Root() (memory.FileID, error) {
+func (r *root) Root() (disk.FileID, error) {
 	id, err := r.Vault.Root()
 	if err == nil {
 		err = r.checkOverlap()
 	}
 	if err != nil {
-		return memory.FileID{}, err
+		return disk.FileID{}, err
 	}
 	return id, nil
 }
 
 // Walk implements [watcher.Disk]. It checks for an overlap, too, because the memory
 // directory may be what has been moved to from.
-func (r *root) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+func (r *root) Walk(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error) {
 	if err := r.checkOverlap(); err != nil {
 		return nil, err
 	}
@@ -222,7 +223,7 @@ func (r *root) isTemplate(path string) bool {
 		return false
 	}
 	if folders := r.templates.Load(); folders != nil && len(*folders) > 0 {
-		return slices.ContainsFunc(*folders, func(folder string) bool { return memory.Within(path, folder) })
+		return slices.ContainsFunc(*folders, func(folder string) bool { return disk.Within(path, folder) })
 	}
 	top, _, _ := strings.Cut(path, "/")
 	return strings.EqualFold(top, "templates")
@@ -292,8 +293,8 @@ func (d *daemon) searchedRoots() (list []ops.Root) {
 
 // walkAll returns the files of the memory directory and of the folders, except those
 // of missing folders.
-func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
-	all := &memory.Tree{}
+func (d *daemon) walkAll(ctx context.Context) (*disk.Tree, error) {
+	all := &disk.Tree{}
 	for _, r := range d.roots {
 		if r.isAway() {
 			continue

@@ -18,7 +18,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
-	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/internal/disk"
 )
 
 // ownerInPrivate are the fields of a request of the owner in private.
@@ -160,7 +160,7 @@ type blockedDisk struct {
 }
 
 // Walk implements [watcher.Disk].
-func (d blockedDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+func (d blockedDisk) Walk(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
