@@ -223,6 +223,9 @@ func (f *compressedFile) topicOf(e *memory.Entry) lineTopic {
 	return a
 }
 
+// summaryLines returns the lines that summarize a file, one for each topic. An entry with tags
+// of several projects counts for each of them. A text of the summarizer replaces the chosen
+// sentences if it forms a valid line.
 func (p *compressPlanner) summaryLines(d *memory.Document, f *compressedFile) (lines []summaryLine, err error) {
 	groups := map[lineTopic][]int{}
 	for i := range d.Entries {

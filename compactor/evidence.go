@@ -42,6 +42,7 @@ func (v *Evidence) Check(pieces []string) error {
 	return nil
 }
 
+// checkSource checks one source: a URL by its form, a file or entry by its existence.
 func (v *Evidence) checkSource(piece string) error {
 	if scheme, _, ok := strings.Cut(piece, "://"); ok && !strings.ContainsAny(scheme, "/#") {
 		if u, err := url.Parse(piece); err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {

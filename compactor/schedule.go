@@ -38,6 +38,7 @@ func ParseSchedule(spec string, loc *time.Location) (*Schedule, error) {
 // String returns the spec.
 func (s *Schedule) String() string { return s.spec }
 
+// parseTimes parses a cron expression and rejects times that never occur or occur too often.
 func parseTimes(spec string) (cron.Schedule, error) {
 	name, _, ok := strings.Cut(strings.ToUpper(spec), "=")
 	if ok && (name == "TZ" || name == "CRON_TZ") {

@@ -317,6 +317,8 @@ func (d *Document) isTitleOfDay(title string) bool {
 // shortTermTitle follows the day in the title of a session's file.
 const shortTermTitle = " Short-Term Memory"
 
+// computeEdits computes the edits of this pass: those of entries, then of fields, then
+// insertions.
 func (w *passAttempt) computeEdits() error {
 	w.replacements = map[int]*Document{}
 	for _, i := range slices.Sorted(maps.Keys(w.entries)) {
@@ -563,6 +565,7 @@ func (w *passAttempt) insertTexts() error {
 	return nil
 }
 
+// insertionPoint determines where an insertion goes in the document.
 func (w *passAttempt) insertionPoint(in *insertion) (insertionPoint, error) {
 	d := w.d
 	switch {

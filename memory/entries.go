@@ -254,6 +254,8 @@ func (p *docParser) readLeaf(node ast.Node) leaf {
 	return lf
 }
 
+// readTasks adds the tasks of a list to its entry. The parent of a task is the nearest task
+// among the items above it.
 func (p *docParser) readTasks(e *Entry, b *block) {
 	s := p.sectionAt(e.Heading)
 	var of map[int]int // list item → index of its task

@@ -211,6 +211,8 @@ func plainYAML(n *yaml.Node, first, depth int) error {
 	return nil
 }
 
+// parseFields reads the fields. Fields of a flow mapping, or indented ones, have no span, so
+// they cannot be edited.
 func (p *docParser) parseFields(src, text []byte, inner Span) error {
 	const first = 2 // the line after the opening fence
 	root, err := yamlMapping(src[inner.Start:inner.End], maxFront, first)
@@ -270,6 +272,7 @@ func trimComments(text []byte, from, to int) (end int) {
 	return end
 }
 
+// plainValue converts a YAML node to strings, slices and maps. Scalars stay as written.
 func plainValue(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.SequenceNode:

@@ -469,6 +469,8 @@ func (l *Layout) Place(path string) Place {
 	return p
 }
 
+// place determines the place of a path; the first rule that matches decides. A conflict copy
+// has the place of the original, as a note unless the original is archived.
 func (l *Layout) place(path string) Place {
 	if of, ok := CopyOf(path); ok {
 		p := l.place(of)

@@ -210,6 +210,7 @@ func textLinesOf(s string) (lines []string) {
 	return lines
 }
 
+// listItem returns the entry as an item of a list. Its further lines are indented to its text.
 func (p *DraftEntry) listItem(marker string) string {
 	lines := slices.Clone(p.lines)
 	for i, line := range lines {
@@ -428,6 +429,8 @@ func (m *Merge) ByRules(ctx context.Context) error {
 	return m.applyRules(ctx, m.sameText, m.sameTitle, m.sameLink)
 }
 
+// applyRules pairs items of the draft with entries. A rule sees only items that no earlier
+// rule paired.
 func (m *Merge) applyRules(ctx context.Context, rules ...func(*mergeItem) int) error {
 	for _, rule := range rules {
 		for i := range m.Items {
