@@ -114,6 +114,7 @@ const (
 
 var seAsian = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
+// classOf returns the class of a character for the division into words.
 func classOf(r rune) class {
 	switch {
 	case r < utf8.RuneSelf:
@@ -196,6 +197,7 @@ func (a *analyzer) stemOf(s script) string {
 	return stem
 }
 
+// stemWord returns the stem of a word in the language that the script suggests, or the word.
 func (a *analyzer) stemWord(word string, s script) string {
 	if len(word) < 3 {
 		return word

@@ -58,6 +58,8 @@ func (f *Filter) conditions() (all [][]key) {
 	return slices.DeleteFunc(all, func(keys []key) bool { return len(keys) == 0 })
 }
 
+// prepareFilter computes the entries that the filter of the query accepts and that contain no
+// excluded term.
 func (s *matches) prepareFilter(excluded []qterm) {
 	q, f := &s.query.Filter, &s.filter
 	f.since, f.until = noTime, forever

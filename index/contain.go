@@ -9,6 +9,8 @@ import (
 	"github.com/memwatchd/memwatchd/internal/secrets"
 )
 
+// corrections returns the words of the query that may be misspelled, with the words of the
+// hits in their place.
 func (s *search) corrections(hits []Hit) (list []Correction) {
 	corrects := make(map[string][]string) // by term
 	for _, t := range s.words.terms {
@@ -79,6 +81,7 @@ func (s *request) hasWord(w *queryWord, has map[string]bool) bool {
 	return !w.run && slices.ContainsFunc(s.insteadOf(w.terms[0])[1:], func(term string) bool { return has[term] })
 }
 
+// absentWords returns the words of the query that no entry contains, as written.
 func (s *matches) absentWords(corrected []Correction) (list []string) {
 	if len(s.words.list) > maxListed {
 		return nil

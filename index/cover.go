@@ -83,6 +83,8 @@ func (s *search) computeCover(k entryKey, has map[string]bool) float64 {
 	return min(1, sum/min(max(s.cover.sum, few), coverMany))
 }
 
+// weighTerms determines what each term contributes to the share of the query that an entry
+// covers.
 func (s *search) weighTerms() {
 	most := idf(s.readable.entries, min(s.readable.entries, coverRare))
 	absent := idf(s.readable.entries, 0)

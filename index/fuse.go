@@ -118,6 +118,8 @@ type meaningMatches struct {
 	least, most float64 // of similar
 }
 
+// rankMeaning ranks the entries that are nearest to the query, in all readable partitions
+// together.
 func (s *ranked) rankMeaning(excluded []string) {
 	if s.err != nil || s.query.Nearest == nil || s.query.Mode != Relevance {
 		return

@@ -137,6 +137,7 @@ func blockNumbers(s zapapi.Segment) ([]uint32, error) {
 	return numbers, nil
 }
 
+// eachPosting calls fn for each occurrence of a term in a field, segment by segment.
 func (l *postingReader) eachPosting(ctx context.Context, field, term string, fn func(number uint32, s slots)) error {
 	for i := range l.segments {
 		if err := ctx.Err(); err != nil {

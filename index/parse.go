@@ -375,6 +375,8 @@ func (s *request) keepRarest() {
 	}
 }
 
+// addToken adds a token of the query to the words as written. A joined token replaces the
+// words that it consists of, and a pair of characters extends the run before it.
 func (w *words) addToken(text string, t token, stop bool) {
 	c := classOf(firstRune(t.term))
 	isRun := c == classCJK || c == classHangul

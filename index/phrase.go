@@ -98,6 +98,8 @@ func normalizePhrase(text string) string {
 	return b.String()
 }
 
+// readText emits the words of the text, normalized to NFKC, with their ranges in the text as
+// written.
 func (r *wordReader) readText() {
 	if seen, at := unescape(r.text); at != nil {
 		emit := r.emit

@@ -120,6 +120,8 @@ func openStore(dir string, report func(s *store, err error, news bool)) (*store,
 	return s, nil
 }
 
+// open opens the segments, or creates an empty index if the store is fresh. A store without
+// the mapping has lost segments.
 func (s *store) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
