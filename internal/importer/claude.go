@@ -60,6 +60,8 @@ func readClaude(s Source, r io.Reader) Records {
 	})
 }
 
+// claudeConversation converts a conversation. Attachments are parts of their own, because
+// anyone may have written them.
 func (s *Source) claudeConversation(e *claudeElement) *api.ImportRecord {
 	r := &api.ImportRecord{ID: e.UUID, Title: e.Name, Created: s.time(e.CreatedAt), Updated: s.time(e.UpdatedAt)}
 	for _, m := range e.Messages {

@@ -102,6 +102,7 @@ func (e *Embedder) Open() error {
 	return nil
 }
 
+// openVectors opens the stored vectors. It removes those of another model or version.
 func (e *Embedder) openVectors() error {
 	want := space{Version: spaceVersion, Model: e.Client.Model, TextPrefix: e.TextPrefix}
 	path := filepath.Join(e.Dir, spaceName)

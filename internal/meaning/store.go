@@ -92,6 +92,8 @@ func openPartition(path string, dimensions int) (*partitionFile, error) {
 	return p, nil
 }
 
+// read reads the header and all rows. It truncates the file at the first row that is
+// incomplete or damaged.
 func (p *partitionFile) read(r io.Reader) error {
 	head := make([]byte, len(magic)+8)
 	if _, err := io.ReadFull(r, head); err != nil {

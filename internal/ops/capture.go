@@ -35,6 +35,8 @@ func (m writeOps) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*
 	return m.captureBullets(ctx, c, r)
 }
 
+// captureBullets adds the bullets to the daily note, or leaves those that memory contains
+// already.
 func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	puts, err := m.newBullets(c, r)
 	if err != nil {

@@ -43,6 +43,7 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	return answer, nil
 }
 
+// emptyReason returns a hint that explains an empty block.
 func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, state *api.IndexState) string {
 	state.Explain(c.waits)
 	switch {

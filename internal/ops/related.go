@@ -237,6 +237,7 @@ type targets struct {
 	aliases  map[string]bool
 }
 
+// knownTargets collects the targets from all files, without regard to a caller.
 func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
 	k := &targets{m.Layout, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string][]string{},
 		map[string]bool{}}

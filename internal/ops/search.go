@@ -116,6 +116,8 @@ func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 	return answer, err
 }
 
+// runQuery searches and describes the result. If a file of the result was saved after it was
+// indexed, runQuery synchronizes the index and searches again.
 func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf string, count bool) (*api.SearchAnswer,
 	error) {
 	var err error
@@ -183,6 +185,7 @@ func noMatchNote(c Call) string {
 	return "nothing matches"
 }
 
+// hitOf converts a hit for an answer, with bounded texts.
 func hitOf(c Call, h index.Hit) api.Hit {
 	doc, e := h.Doc, h.Entry
 	section, _ := index.FirstRunes(strings.Join(e.Sections, " > "), maxHitText)

@@ -98,6 +98,8 @@ func (r *Request) Send(ctx context.Context) ([]byte, error) {
 	return nil, e
 }
 
+// send sends the request once and returns the body of the response. A status other than 2xx is
+// an [Error].
 func (r *Request) send(ctx context.Context) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {

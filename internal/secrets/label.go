@@ -218,6 +218,8 @@ func (v *value) read(s string) (start int) {
 	return start
 }
 
+// acceptPassword accepts a value of a password label. A value without quotation marks must not
+// read like prose.
 func acceptPassword(v value, isPlaceholder func(string) bool) bool {
 	s := v.text
 	switch {

@@ -90,6 +90,8 @@ func (l *findings) add(c *compiledRule, start int, v value) {
 	}
 }
 
+// find searches at each occurrence of a word of a rule, so text without such words is passed
+// over quickly.
 func find(text string) (l findings) {
 	m := sharedMatcher()
 	var done map[int]int // by rule: end of the last line that it has searched
@@ -222,6 +224,7 @@ type compiledRule struct {
 	accept                               func(v value, isSample func(string) bool) bool
 }
 
+// compileRule returns a rule whose expressions are compiled at their first use.
 func compileRule(r rule) compiledRule {
 	compile := func(expr string) func() *regexp.Regexp { return lazyregexp.New(cmp.Or(expr, matchNothing)) }
 	c := compiledRule{r.name, compile(r.form), compile(r.sample), compile(r.link), compile(r.bare),

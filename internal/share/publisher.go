@@ -309,6 +309,8 @@ func (p *Publisher) send(ctx context.Context, changes []change) error {
 	return nil
 }
 
+// sendBatch sends changes to the store. Their versions count as unsure until the store has
+// answered.
 func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 	if !p.Breaker.Allows() {
 		return errPaused

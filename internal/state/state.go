@@ -57,6 +57,8 @@ func Replace(path string, mode fs.FileMode, data []byte, check func(*os.File) er
 	}, check)
 }
 
+// replace writes a temporary file and renames it to path, unless check, which may be nil,
+// returns an error.
 func replace(path, temp string, flags int, mode fs.FileMode, write func(io.Writer) error,
 	check func(*os.File) error) error {
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|flags, mode)

@@ -42,6 +42,8 @@ func (r *claudeRecord) isQueuedPrompt() bool {
 		(a.Origin.Kind == "" || a.Origin.Kind == "human")
 }
 
+// readClaude reads a record of Claude Code. It skips notes of the program, failed answers and
+// results of tools.
 func (c *Conversation) readClaude(line []byte) {
 	var r claudeRecord
 	if !decodeJSON(line, &r) || r.Sidechain {
@@ -157,6 +159,8 @@ var programTextRE = lazyregexp.New(`^\s*(?:# AGENTS\.md instructions|<(?:environ
 // contains its open files before.
 const codexRequest = "## My request for Codex:"
 
+// readCodex reads a record of Codex. Messages of the protocol with the model are kept apart,
+// for transcripts without events.
 func (c *Conversation) readCodex(line []byte) {
 	var r codexRecord
 	if !decodeJSON(line, &r) {
@@ -217,6 +221,8 @@ type geminiRecord struct {
 	RewindTo string `json:"$rewindTo"` // id of the first message to remove
 }
 
+// readGemini reads a record of Gemini CLI, which can also replace messages or remove the last
+// ones.
 func (c *Conversation) readGemini(line []byte) {
 	var r geminiRecord
 	if !decodeJSON(line, &r) {

@@ -85,6 +85,7 @@ var recordWords = [][]byte{
 	[]byte(`"user.message"`), []byte(`"assistant.message"`), []byte(`"session.compaction_complete"`), // Copilot CLI
 }
 
+// readRecord reads a record in the format that its type suggests.
 func (c *Conversation) readRecord(line []byte) {
 	// Most of a transcript is output of tools and internal notes of programs.
 	if !slices.ContainsFunc(recordWords, func(word []byte) bool { return bytes.Contains(line, word) }) {

@@ -40,6 +40,8 @@ func (c *Client) Search(ctx context.Context, q share.Query) ([]share.Object, err
 	return c.query(ctx, parts)
 }
 
+// searchPart returns the part of a GraphQL query that searches one tenant of a collection, by
+// words or else by time.
 func searchPart(of share.Collection, tenant string, q share.Query) part {
 	conditions := []string{condition("gone", "NotEqual", "valueBoolean", "true")}
 	if q.NotHost != "" {
