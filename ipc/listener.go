@@ -125,6 +125,7 @@ func (e Endpoint) listenTCP() (*Listener, error) {
 	return &Listener{Endpoint: e, net: tcp}, nil
 }
 
+// listenUnix listens on the socket, which replaces one that no process listens on.
 func (e Endpoint) listenUnix() (*Listener, error) {
 	if err := e.checkPath(); err != nil {
 		return nil, err

@@ -146,6 +146,8 @@ func (l *catalogueUpdate) previousState(f *File) *File {
 	return nil
 }
 
+// updateFile compares the boxes of a file with those before, collects the ones that were
+// ticked or unticked, and records the file.
 func (l *catalogueUpdate) updateFile(f, before *File) {
 	now := *f
 	now.Boxes, now.Reported = slices.Clone(f.Boxes), false

@@ -119,6 +119,8 @@ func (s *Syncer) recordFiles(files []*File, rules *Rules) {
 	}
 }
 
+// recordFilesLocked updates the catalogue and the pending requests, and returns the copies of
+// tasks that were done in the files.
 func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 	c := s.catalogue
 	days := map[string]string{}

@@ -159,6 +159,7 @@ type boxIndex struct {
 	ids   map[string][]*File
 }
 
+// newIndex indexes the boxes of all present files by text and by id.
 func newIndex(c *Catalogue) *boxIndex {
 	x := &boxIndex{map[Digest][]*File{}, map[string][]*File{}}
 	for _, f := range c.Files() {

@@ -25,6 +25,8 @@ func (s *Syncer) wasClockAhead() bool {
 	return s.catalogue.Since > s.rules().Last
 }
 
+// compareAll compares the tasks of all files with the catalogue of the last run. If the clock
+// was ahead then, compareAll only records the tasks.
 func (s *Syncer) compareAll(ctx context.Context) error {
 	s.loadState()
 	if s.wasClockAhead() {

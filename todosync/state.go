@@ -24,6 +24,8 @@ type savedState struct {
 	Requests []TickRequest `json:"wishes,omitempty"`
 }
 
+// readState reads the state of the last run. It sets a state of another root, or an invalid
+// one, aside.
 func readState(path, root string) (c *Catalogue, requests []TickRequest, err error) {
 	var s savedState
 	if err := state.Load(path, stateVersion, &s); err != nil {

@@ -76,6 +76,8 @@ func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
 	return laterOf(at, s.retry), true
 }
 
+// tickFile executes the requests of one file. It returns the id of the change and the boxes
+// that it ticked.
 func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickRequest, group string) (id string,
 	ticked []Copy,
 	err error) {

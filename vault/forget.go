@@ -84,6 +84,8 @@ func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) 
 	})
 }
 
+// removeEmpty removes a directory if it contains nothing but such directories. Otherwise it
+// returns the paths that remain.
 func (w *Writer) removeEmpty(s *dirEntry) (left []string, err error) {
 	var st unix.Stat_t
 	if err := fstatat(s.dir, s.base, &st); errors.Is(err, fs.ErrNotExist) {

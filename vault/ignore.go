@@ -134,6 +134,7 @@ func parseRules(list []string, file string) *rules {
 	return r
 }
 
+// add adds a line of a .gitignore file. It skips invalid patterns.
 func (r *rules) add(line string) {
 	line = trimSpace(line)
 	if line == "" || line[0] == '#' {

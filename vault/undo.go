@@ -259,6 +259,8 @@ func (p *undoPlan) readFile(path string) ([]byte, error) {
 	return p.writer.readIfPresent(path)
 }
 
+// reverseChange reverses a change in memory. On an error, the files of the plan stay as they
+// are.
 func (p *undoPlan) reverseChange(r journal.Record) error {
 	at := r.FilePath()
 	data, err := p.readFile(at)

@@ -42,6 +42,8 @@ func (v *Vault) Walk(ctx context.Context, from string, enter func(disk.Directory
 	return tree, err
 }
 
+// walkTree reads the directories below from. At the root it reads the ignore file first, and
+// fails if there are no rules at all.
 func (v *Vault) walkTree(ctx context.Context, from string, enter func(disk.Directory)) (*disk.Tree, error) {
 	tree := &disk.Tree{From: from}
 	w := walk{vault: v, enter: enter, tree: tree}

@@ -158,6 +158,8 @@ func (s *debouncer) run(ctx context.Context, in <-chan []hint) {
 	}
 }
 
+// addHint adds a hint. Only an event starts or extends the debounce of its path; a scan leaves
+// that of a pending path as it is.
 func (s *debouncer) addHint(now time.Time, m hint) {
 	if m.expand != nil {
 		var inFlight []string
@@ -325,6 +327,8 @@ func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
 	b.reason = min(b.reason, [...]Reason{Overdue, e.reason, Gone}[e.kind()])
 }
 
+// finishDelivery ends the delivery of a batch. After an error it schedules all paths of the
+// batch again, else those in retry.
 func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
 	b := s.inFlight
 	s.inFlight = nil

@@ -87,6 +87,8 @@ func (b *Bridge) localState(context.Context) (*api.OperationsAnswer, bool) {
 	return &api.OperationsAnswer{}, b.Off
 }
 
+// executeRequest sends a request to the daemon, for the project of the session unless the
+// request names one.
 func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	if p, err := req.Operation().Param("project"); err == nil && b.Project != "" {
 		if _, given := req.GivenValue(p.Name); !given {

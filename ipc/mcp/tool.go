@@ -73,6 +73,7 @@ func ParseToolSet(s string) (ToolSet, error) {
 	return ToolSet(s), nil
 }
 
+// offersTool reports whether one of the names in the set selects a tool.
 func (p ToolSet) offersTool(t *Tool) bool {
 	return slices.ContainsFunc(strings.Split(string(p), ","), func(name string) bool {
 		switch ToolSet(name) {

@@ -68,6 +68,7 @@ func (j *Journal) Seen(path string, read func() ([]byte, error)) error {
 	}
 }
 
+// seen implements [Journal.Seen] for the present content. The caller holds j.mu.
 func (j *Journal) seen(path string, content []byte) (err error) {
 	if j.history.size <= 0 {
 		return nil

@@ -27,6 +27,8 @@ func (j *Journal) ListAll(since time.Time, path string, limit int) []Record {
 	return j.list(since, path, limit, func(*Record) bool { return true })
 }
 
+// list returns the newest applied changes that affect path and that selects accepts, at most
+// limit unless limit is 0.
 func (j *Journal) list(since time.Time, path string, limit int, selects func(*Record) bool) []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()

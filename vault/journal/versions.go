@@ -52,6 +52,8 @@ const nameLength = 32
 
 func versionName(digest string) string { return digest[:min(len(digest), nameLength)] }
 
+// openVersions reads the names and sizes of the stored versions, and removes the rest of
+// interrupted writes.
 func openVersions(dir string) (*versionStore, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -197,6 +199,8 @@ func (s *versionStore) read(name string) ([]byte, error) {
 
 var errDamaged = errors.New("damaged: digest mismatch")
 
+// decodeVersion restores a content from runs, each a range of the base followed by new bytes,
+// and compares its digest.
 func decodeVersion(data, base []byte) ([]byte, error) {
 	if len(data) < sha256.Size {
 		return nil, errDamaged
