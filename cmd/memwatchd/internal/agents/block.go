@@ -107,6 +107,7 @@ type blockDoc struct {
 	commands  []Command
 }
 
+// read parses a settings file and separates the parts of memwatchd from the others.
 func (b block) read(data []byte) (d *blockDoc, err error) {
 	d = &blockDoc{}
 	d.bom, d.text, err = splitBOM(data)

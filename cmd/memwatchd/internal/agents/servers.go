@@ -103,6 +103,8 @@ func (s jsonServers) listCommands(data []byte) ([]Command, error) {
 	return []Command{commandOf(decodeValue(chain[len(chain)-1]))}, nil
 }
 
+// addCommand adds the server, or replaces the command of an existing one and keeps its other
+// members.
 func (s jsonServers) addCommand(_ Agent, data []byte, c Command) ([]byte, error) {
 	d, err := readJSON(data)
 	if err != nil {

@@ -43,6 +43,8 @@ func ReadInfo() Info {
 	return infoOf(cmp.Or(info, new(debug.BuildInfo)), archivedCommit)
 }
 
+// infoOf describes a build from the data of the Go toolchain. Without a commit there, that of
+// the module version or of the source archive counts.
 func infoOf(info *debug.BuildInfo, archived string) Info {
 	b := Info{Version: cmp.Or(info.Main.Version, "(devel)"), Go: cmp.Or(info.GoVersion, runtime.Version()),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH}

@@ -258,6 +258,7 @@ func Arguments(op *api.Operation, form *api.Command) []*api.Param {
 	return list
 }
 
+// setArguments sets the parameters of a request from the arguments of a command, in order.
 func setArguments(op *api.Operation, form *api.Command, req *api.Request, args []string, stdin io.Reader) error {
 	for _, p := range Arguments(op, form) {
 		if len(args) == 0 {

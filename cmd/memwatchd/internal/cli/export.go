@@ -60,6 +60,7 @@ func addExport(c *cobra.Command, g *Globals) flow {
 	}
 }
 
+// exportPages requests the export page by page and writes it to out.
 func (a *invocation) exportPages(out *export) error {
 	files, masks, notice := 0, 0, ""
 	for {

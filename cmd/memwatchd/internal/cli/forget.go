@@ -34,6 +34,8 @@ func addForgetSteps(c *cobra.Command) flow {
 	}
 }
 
+// forgetEntries lists the matching entries and removes those that the user chooses. With yes
+// it removes all, if they are few and memwatchd wrote them.
 func (a *invocation) forgetEntries(yes bool) error {
 	cmd := a.cmd
 	list, raw, err := requestAnswer[api.ForgetAnswer](cmd.Context(), a, a.req)

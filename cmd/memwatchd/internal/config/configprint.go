@@ -33,6 +33,7 @@ func FormatYAML(c *Config, header string) string {
 	return b.String()
 }
 
+// printKeys writes the keys of a struct as YAML, each with its documentation as a comment.
 func printKeys(b *strings.Builder, v reflect.Value, indent string) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)

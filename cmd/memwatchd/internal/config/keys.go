@@ -299,6 +299,7 @@ func CheckOneOf(s string, names []string) error {
 	return fmt.Errorf("%q is not one of %s%s", s, strings.Join(names, ", "), SuggestName(s, names))
 }
 
+// parseScalar converts a text to a value of type t.
 func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 	var v any = s
 	var err error

@@ -97,6 +97,8 @@ func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 // maxFileSize bounds the files that are read and changed, in bytes. Larger ones are skipped.
 const maxFileSize = 4 << 20
 
+// openComponents opens the parts of the daemon in an order in which each finds those that it
+// needs.
 func (d *daemon) openComponents() error {
 	c := d.config
 	layout := c.Layout()

@@ -314,6 +314,7 @@ func (p *pipeline) parseChange(file vault.File) *memory.Document {
 	return doc
 }
 
+// applyUpdates applies updates to the index and publishes those that change a file.
 func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update, why watcher.Reason) error {
 	if len(updates) == 0 {
 		return nil

@@ -31,6 +31,8 @@ const maxListed = 20
 // State does nothing that takes time.
 func (d *daemon) State() api.IndexStatus { return d.indexState(d.memory.watcher.Status()) }
 
+// indexState returns the state of the index, which also counts as degraded while the daemon
+// cannot read some files.
 func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	x := d.index.Status()
 	s := api.IndexStatus{

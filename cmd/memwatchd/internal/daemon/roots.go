@@ -48,6 +48,7 @@ func (r *root) isMissing() bool { return r.watcher.Status().Root == watcher.Root
 // isAway reports whether the root is a missing folder.
 func (r *root) isAway() bool { return r.folder != nil && r.isMissing() }
 
+// openRoots adds the configured folders, each with a vault and a watcher.
 func (d *daemon) openRoots() {
 	c := d.config
 	for _, folder := range d.pipeline.layout.Roots {

@@ -181,6 +181,8 @@ func inspectAgents(e *examination) (list findings) {
 	return list
 }
 
+// agentFindings returns the findings about the settings of an agent. command completes a
+// command line for this memory.
 func agentFindings(a agents.Finding, command func(string) string) (list findings) {
 	title := a.Agent.Title
 	for _, f := range a.Faults {

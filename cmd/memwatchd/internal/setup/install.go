@@ -139,6 +139,8 @@ func (i *installer) change(cmd *cobra.Command) ([]*fileChange, error) {
 	return changes, errors.Join(failed...)
 }
 
+// selectAgents returns the agents that --agent names. Its errors list the possible and the
+// detected ones.
 func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 	found := agents.Detected(i.component, m)
 	names := agents.Names(i.component)

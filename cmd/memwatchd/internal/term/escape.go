@@ -23,6 +23,8 @@ func EscapeName(s string) string { return escapeHarmful(s, false, true) }
 // tabs.
 func EscapeText(s string) string { return escapeHarmful(s, true, false) }
 
+// escapeHarmful escapes control characters and invisible characters. If lines is set, it keeps
+// newlines and tabs; if foreign is set, it escapes soft hyphens and fillers, too.
 func escapeHarmful(s string, lines, foreign bool) string {
 	if utf8.ValidString(s) && (lines || !strings.ContainsAny(s, "\n\t")) {
 		if _, found := letters.FirstInvisible(s, foreign); !found {
