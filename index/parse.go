@@ -115,8 +115,8 @@ func (s *request) readDates() {
 		}
 		isDay := n.Last.Sub(n.First) < 48*time.Hour
 		s.dates.periods = append(s.dates.periods,
-			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly),
-				text[n.From:n.To]})
+			namedPeriod{first: n.First.UnixNano(), last: n.Last.UnixNano(), isDay: isDay,
+				term: n.First.Format(time.DateOnly), name: text[n.From:n.To]})
 		s.analyzer.eachToken(text[n.From:n.To], func(t token) { inName[t.term] = true })
 		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool {
 			return w.start < n.To && n.From < w.start+len(w.text)

@@ -133,7 +133,7 @@ func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has
 		a.eachToken(line, func(t token) {
 			if w, ok := weight[t.term]; ok {
 				has[t.term] = true
-				inLine = append(inLine, match{i, t.start, t.end, w, t.term})
+				inLine = append(inLine, match{line: i, start: t.start, end: t.end, weight: w, term: t.term})
 			}
 		})
 		lines[i], inLine = cutText(line, inLine)

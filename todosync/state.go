@@ -58,7 +58,8 @@ func (s *Syncer) saveState(now bool) bool {
 		s.mu.Unlock()
 		return false
 	}
-	data, err := json.Marshal(savedState{stateVersion, s.Root, s.catalogue.Since, s.catalogue.Files(), s.requests})
+	data, err := json.Marshal(savedState{Version: stateVersion, Root: s.Root, Since: s.catalogue.Since,
+		Files: s.catalogue.Files(), Requests: s.requests})
 	s.mu.Unlock()
 	if err == nil {
 		err = state.Write(s.State, data)

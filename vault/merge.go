@@ -76,7 +76,7 @@ func (m *Merger) merge(file, copied File, union bool) *CopyMerge {
 		base = m.commonVersion(file, copied)
 	}
 	merged := m.Layout.MergeVersions(file.Path, base, file.Data, copied.Data)
-	return &CopyMerge{merged, base != nil, copied, file, union}
+	return &CopyMerge{VersionMerge: merged, Base: base != nil, Copy: copied, File: file, Union: union}
 }
 
 // safe reports whether the merge needs no person: it adds entries and ticks to a

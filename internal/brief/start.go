@@ -211,7 +211,7 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 		if len(others) > 0 {
 			lines = linesOf(lines, func(entry int) bool { return !isOther(entry) })
 		}
-		f := startFile{doc, lines, head, share, c}
+		f := startFile{doc: doc, lines: lines, head: head, share: share, cut: c}
 		if share == longTermShare {
 			f.cut.added = func(entry int) string { return doc.Entries[entry].Added }
 		}
@@ -219,7 +219,8 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 			files = append(files, f)
 		}
 		if len(others) > 0 {
-			b.others = append(b.others, startFile{doc, others, otherHead, otherShare, c})
+			b.others = append(b.others, startFile{doc: doc, lines: others, head: otherHead,
+				share: otherShare, cut: c})
 		}
 	}
 	return files

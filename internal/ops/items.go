@@ -127,7 +127,8 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 					continue
 				}
 				if key, value, ok := e.Item(); ok {
-					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e})
+					list = append(list, &foundItem{name: itemName{ns, key}, value: value, rank: rank,
+						doc: doc, entry: e})
 				}
 			}
 		}

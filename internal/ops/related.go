@@ -239,8 +239,8 @@ type targets struct {
 
 // knownTargets collects the targets from all files, without regard to a caller.
 func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
-	k := &targets{m.Layout, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string][]string{},
-		map[string]bool{}}
+	k := &targets{layout: m.Layout, places: map[string]bool{}, copies: map[string][]string{},
+		archived: map[string]bool{}, named: map[string][]string{}, aliases: map[string]bool{}}
 	for _, f := range m.Index.Files(nil) {
 		doc, err := m.Files.Load(f.Path)
 		if err != nil {

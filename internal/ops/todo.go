@@ -499,7 +499,8 @@ func tasksOf(c Call, doc *memory.Document, section string) []taskCopy {
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
 			place.TaskID = id
 		}
-		list = append(list, taskCopy{f.Copy(i), t, e, f.Session, e.Author().Untrusted(c.View), place})
+		list = append(list, taskCopy{Copy: f.Copy(i), task: t, entry: e, session: f.Session,
+			untrusted: e.Author().Untrusted(c.View), place: place})
 	}
 	return list
 }

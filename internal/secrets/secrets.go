@@ -227,8 +227,14 @@ type compiledRule struct {
 // compileRule returns a rule whose expressions are compiled at their first use.
 func compileRule(r rule) compiledRule {
 	compile := func(expr string) func() *regexp.Regexp { return lazyregexp.New(cmp.Or(expr, matchNothing)) }
-	c := compiledRule{r.name, compile(r.form), compile(r.sample), compile(r.link), compile(r.bare),
-		lazyregexp.New(r.after), compile(r.not), r.entropy, r.link != "", r.link == "" && r.accept != nil, r.accept}
+	c := compiledRule{
+		name: r.name,
+		form: compile(r.form), sample: compile(r.sample), link: compile(r.link), bare: compile(r.bare),
+		after: lazyregexp.New(r.after), not: compile(r.not),
+		entropy: r.entropy,
+		isLabel: r.link != "", isDirect: r.link == "" && r.accept != nil,
+		accept: r.accept,
+	}
 	if r.accept == nil {
 		c.accept = func(v value, isSample func(string) bool) bool { return !isSample(v.text) }
 	}

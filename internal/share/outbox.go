@@ -51,7 +51,8 @@ func (p *Publisher) writeOutbox(ctx context.Context) error {
 			boxes := [2]io.Writer{items, summaries}
 			return p.eachChange(ctx, all, dirty, func(_ context.Context, changes []change) error {
 				for _, c := range changes {
-					text, err := json.Marshal(line{c.Collection, c.op, c.Tenant, c.ID, c.rev(), c.Properties})
+					text, err := json.Marshal(line{RecordType: c.Collection, Op: c.op, Tenant: c.Tenant, ID: c.ID,
+						Rev: c.rev(), Payload: c.Properties})
 					count, size = count+1, size+int64(len(text))+1
 					if err == nil && size <= p.MaxSpool {
 						_, err = boxes[min(keyOf(&c.Object).collection, 1)].Write(append(text, '\n'))

@@ -66,7 +66,7 @@ func (v *versions) remove(k key) {
 
 // versionOf returns the version of an object of a file.
 func versionOf(o *Object, file uint64) version {
-	return version{unique.Make(o.Tenant), file, parseHash(o.text("hash")), o.rev(), o.Gone()}
+	return version{tenant: unique.Make(o.Tenant), file: file, hash: parseHash(o.text("hash")), rev: o.rev(), gone: o.Gone()}
 }
 
 // parseHash returns the first 64 bits of a hash in hexadecimal digits, or 0.
