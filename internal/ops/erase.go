@@ -174,7 +174,7 @@ func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, cho
 	removed = []string{}
 	group := ""
 	for _, path := range paths {
-		entries := slices.DeleteFunc(slices.Clone(chosen), func(t occurrence) bool { return t.Path != path })
+		entries := slices.DeleteFunc(slices.Clone(chosen), func(o occurrence) bool { return o.Path != path })
 		if entries[0].What == earlierVersion { // nothing in the file
 			removed = append(removed, entries[0].ID)
 			continue

@@ -73,10 +73,10 @@ func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
 	}
-	traces := m.findOccurrences(c, phrase)
-	traces = append(traces, m.findEarlier(c, phrase, traces)...)
-	addOccurrences(answer, phrase, traces)
-	answer.Token = m.forgetLists.storeList(c, fmt.Sprint(match, r.Case), forgetList{match: phrase, occurrences: traces})
+	occurrences := m.findOccurrences(c, phrase)
+	occurrences = append(occurrences, m.findEarlier(c, phrase, occurrences)...)
+	addOccurrences(answer, phrase, occurrences)
+	answer.Token = m.forgetLists.storeList(c, fmt.Sprint(match, r.Case), forgetList{match: phrase, occurrences: occurrences})
 	answer.Beyond = outOfReach
 	return answer, nil
 }
@@ -95,16 +95,16 @@ func (m adminOps) waitAllIndexed(ctx context.Context, c *Call) error {
 }
 
 // addOccurrences adds the first occurrences to an answer, with numbers and marked matches.
-func addOccurrences(a *api.ForgetAnswer, match index.Phrase, traces []occurrence) {
-	a.Total = len(traces)
+func addOccurrences(a *api.ForgetAnswer, match index.Phrase, occurrences []occurrence) {
+	a.Total = len(occurrences)
 	number := 0
-	for _, t := range traces[:min(len(traces), maxOccurrences)] {
-		if t.ID != "" {
+	for _, o := range occurrences[:min(len(occurrences), maxOccurrences)] {
+		if o.ID != "" {
 			number++
-			t.Number = number
+			o.Number = number
 		}
-		t.Text, t.Highlights = markMatches(t.Text, match)
-		a.Entries = append(a.Entries, t.Occurrence)
+		o.Text, o.Highlights = markMatches(o.Text, match)
+		a.Entries = append(a.Entries, o.Occurrence)
 	}
 }
 
@@ -171,16 +171,16 @@ func (f *forgetLists) findList(c Call, token string) (forgetList, error) {
 // findOccurrences returns the occurrences of a text that the caller may read, in the
 // order of paths and lines.
 func (m adminOps) findOccurrences(c Call, match index.Phrase) []occurrence {
-	traces := []occurrence{}
+	occurrences := []occurrence{}
 	for _, info := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
 		if !m.mayContain(c, info.Path, match) {
 			continue
 		}
 		if doc, err := m.loadFile(c, info.Path); err == nil {
-			traces = append(traces, m.occurrencesIn(c, doc, match)...)
+			occurrences = append(occurrences, m.occurrencesIn(c, doc, match)...)
 		}
 	}
-	return traces
+	return occurrences
 }
 
 // earlierVersion is the kind of an occurrence that is in no file any more.
@@ -258,10 +258,10 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Partition, doc.Front.Author())
 	session := doc.Place.Kind == memory.Session && doc.Front.SessionID != ""
-	var traces []occurrence
+	var occurrences []occurrence
 	add := func(t occurrence) {
 		t.Path, t.Kind = path, kind
-		traces = append(traces, t)
+		occurrences = append(occurrences, t)
 	}
 	if mayFile && match.In(path) {
 		add(occurrence{Occurrence: api.Occurrence{What: "path", Text: path,
@@ -317,8 +317,8 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, match index.Phrase
 		add(occurrence{Occurrence: api.Occurrence{What: "line", Line: i + 1, EndLine: i + 1, Text: text,
 			Untrusted: slices.ContainsFunc(untrusted, func(r [2]int) bool { return r[0] <= i+1 && i+1 <= r[1] })}})
 	}
-	slices.SortStableFunc(traces, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })
-	return traces
+	slices.SortStableFunc(occurrences, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })
+	return occurrences
 }
 
 // writerOf returns the value of [api.Occurrence.Writer]. memwatchd writes sessions, and

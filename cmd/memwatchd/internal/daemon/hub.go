@@ -10,12 +10,12 @@ import (
 	"github.com/memwatchd/memwatchd/internal/ops"
 )
 
-// maxQueuedEvents bounds the events queued for a listener. Further events are
-// dropped, so that a slow listener can neither block the daemon nor make it
+// maxQueuedEvents bounds the events queued for a subscriber. Further events are
+// dropped, so that a slow subscriber can neither block the daemon nor make it
 // grow.
 const maxQueuedEvents = 1024
 
-// A hub publishes changes to its listeners. The zero hub is ready; it is safe
+// A hub publishes changes to its subscribers. The zero hub is ready; it is safe
 // for concurrent use.
 type hub struct {
 	mu          sync.Mutex
@@ -27,16 +27,16 @@ type subscriber struct {
 	dropped atomic.Bool // an event was dropped since the last "lost" event
 }
 
-// publish sends a change to every listener without waiting.
+// publish sends a change to every subscriber without waiting.
 func (h *hub) publish(c ops.Change) {
 	c.Time = time.Now().UTC()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for l := range h.subscribers {
+	for s := range h.subscribers {
 		select {
-		case l.events <- c:
+		case s.events <- c:
 		default:
-			l.dropped.Store(true)
+			s.dropped.Store(true)
 		}
 	}
 }
@@ -45,16 +45,16 @@ func (h *hub) publish(c ops.Change) {
 // returns an error. The first event marks the start: every change made after f
 // has received it is delivered, or counted as lost.
 func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
-	l := &subscriber{events: make(chan ops.Change, maxQueuedEvents)}
+	s := &subscriber{events: make(chan ops.Change, maxQueuedEvents)}
 	h.mu.Lock()
 	if h.subscribers == nil {
 		h.subscribers = map[*subscriber]struct{}{}
 	}
-	h.subscribers[l] = struct{}{}
+	h.subscribers[s] = struct{}{}
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
-		delete(h.subscribers, l)
+		delete(h.subscribers, s)
 		h.mu.Unlock()
 	}()
 	notify := func(event, message string) error {
@@ -67,11 +67,11 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case c := <-l.events:
+		case c := <-s.events:
 			if err := f(c); err != nil {
 				return err
 			}
-			if len(l.events) == 0 && l.dropped.CompareAndSwap(true, false) {
+			if len(s.events) == 0 && s.dropped.CompareAndSwap(true, false) {
 				if err := notify("lost", "some events were dropped because the client read too slowly"); err != nil {
 					return err
 				}
