@@ -64,6 +64,6 @@ func (a *CheckAnswer) render(t *Text) {
 		t.hint("run `check` with `fix` to correct counters and the index; nothing else is changed")
 	}
 	if slices.ContainsFunc(a.Skipped, func(s Skipped) bool { return strings.Contains(s.Reason, "file too large") }) {
-		t.hint("split a file that is too large, or raise watch.max_file_size")
+		t.hint("split a file that is too large")
 	}
 }

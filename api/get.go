@@ -62,7 +62,7 @@ func (a *GetAnswer) render(t *Text) {
 	switch {
 	case t.Audience == Models: // the lines have marks
 	case a.Untrusted && a.Host != "":
-		t.warn("written on another machine, %s, which share.trust does not name", a.Host)
+		t.warn("written on another machine, %s", a.Host)
 	case a.Untrusted:
 		t.warn("written by others")
 	case len(a.UntrustedLines) > 0:

@@ -52,8 +52,8 @@ func (w *Writer) checkContent(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.Vault.maxFileSize():
 		return &RefusedError{path,
-			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text, or raise "+
-				"watch.max_file_size", len(data), w.Vault.maxFileSize())}
+			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text", len(data),
+				w.Vault.maxFileSize())}
 	case !utf8.Valid(data):
 		return &RefusedError{path, "the new text is not valid UTF-8; write UTF-8 text"}
 	}
@@ -82,8 +82,7 @@ func writeError(path string, err error) error {
 	case errors.Is(err, ErrNotRegular):
 		return &RefusedError{path, "not a regular file"}
 	case errors.Is(err, ErrTooLarge):
-		return &RefusedError{path, "the file is larger than the limit for reading; split the file, or raise " +
-			"watch.max_file_size"}
+		return &RefusedError{path, "the file is larger than the limit for reading; split the file"}
 	case errors.Is(err, unix.EXDEV):
 		return &RefusedError{path, "the new path is on another file system; move the file yourself"}
 	case errors.Is(err, errMetadata) && !isResourceError(err):

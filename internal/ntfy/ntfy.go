@@ -88,7 +88,7 @@ func CheckTopic(topic string) error {
 func (s *Subscriber) Run(ctx context.Context) error {
 	defer s.updateStatus(func(st *api.TopicStatus) { st.Connected = false })
 	client := &http.Client{Transport: s.Transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
-		return fmt.Errorf("server redirects to %s: set capture.ntfy.server to that host", req.URL.Host)
+		return fmt.Errorf("server redirects to %s: set capture.ntfy.topic to the URL of the topic there", req.URL.Host)
 	}}
 	at := s.loadPosition()
 	for failures := 0; ctx.Err() == nil; failures++ {

@@ -94,7 +94,7 @@ func newError(e *outbound.Error) *share.Error {
 	switch e.Status {
 	case 0:
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](e); ok {
-			failed.Err = fmt.Errorf("%w: set share.weaviate.ca_file, or the name in the certificate as share.weaviate.url", e)
+			failed.Err = fmt.Errorf("%w: set SSL_CERT_FILE for the daemon, or the name in the certificate as share.weaviate.url", e)
 		}
 	case http.StatusUnauthorized:
 		e.Text, failed.Permanent = "store rejects the API key: check share.weaviate.key_file", true

@@ -135,7 +135,7 @@ func schemaError(class, format string, args ...any) error {
 // compareClass returns an error if a collection has other settings or properties.
 // Further properties do no harm.
 func compareClass(want, have class) error {
-	const remedy = "delete the collection or set share.weaviate.prefix, then run `memwatchd share init`"
+	const remedy = "delete the collection, then run `memwatchd share init`"
 	switch {
 	case have.Class != want.Class:
 		return &share.Error{Err: errInvalidAnswer}

@@ -161,7 +161,7 @@ func testInit(t *testing.T, c *Client) {
 	defer c2.Close()
 	err = c2.Init(t.Context())
 	want = "collection OtherInitMemoryItem of the store has another or no property evidence: " +
-		"delete the collection or set share.weaviate.prefix, then run `memwatchd share init`"
+		"delete the collection, then run `memwatchd share init`"
 	if e, ok := errors.AsType[*share.Error](err); !ok || !e.Permanent || err.Error() != want {
 		t.Errorf("Init with another schema: %v", err)
 	}
