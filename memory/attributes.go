@@ -252,11 +252,6 @@ func commentOf(attributes map[string]string, evidence []string) string {
 // newComment returns a comment with attributes, empty if none has a value.
 func newComment(attrs []attribute) string { return string(editComment([]byte("<!-- -->"), attrs)) }
 
-// comment returns an entry's comment on one line.
-func (d *Document) comment(e *Entry) []byte {
-	return bytes.Join(bytes.Fields(d.Source[e.Comment.Start:e.Comment.End]), []byte(" "))
-}
-
 // editComment sets attributes of a comment and removes those with an empty
 // value. It returns nil if no attribute is left.
 func editComment(comment []byte, attrs []attribute) []byte {

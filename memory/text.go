@@ -479,8 +479,6 @@ func isSpaceless(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) || r == 'ー'
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
 // countCommon returns the number of words in both sets.
 func countCommon(a, b map[string]bool) (n int) {
 	for word := range a {

@@ -78,13 +78,6 @@ func (s *Server) Requests() []Request {
 	return list
 }
 
-// Hang answers no request until the client disconnects.
-func Hang(_ http.ResponseWriter, r *http.Request) bool {
-	io.Copy(io.Discard, r.Body) // the end of the connection is noticed only then
-	<-r.Context().Done()
-	return true
-}
-
 // Fail answers every request with a status. A delay other than zero is the value
 // of Retry-After.
 func Fail(status int, retryAfter time.Duration) Fault {

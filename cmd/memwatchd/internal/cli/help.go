@@ -83,8 +83,7 @@ func findSubcommand(cmd *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// removedCommands contains the commands that the last release removed, and what to use
-// instead.
+// removedCommands maps removed commands to what to use instead.
 var removedCommands = map[string]string{
 	"conflicts show": "run `memwatchd conflicts list PATH`",
 	"todo plan":      "run `memwatchd status` to show how many boxes wait, and why",

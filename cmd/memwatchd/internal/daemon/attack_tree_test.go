@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -483,6 +482,3 @@ func (f *testFile) renderVisible(public, private bool) (string, bool) {
 	}
 	return text, true
 }
-
-// sortedPaths returns every path, sorted.
-func sortedPaths(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
