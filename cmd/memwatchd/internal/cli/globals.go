@@ -206,12 +206,11 @@ func statFields(pid string) []string {
 
 // StartsDaemon reports whether commands start a daemon with a configuration.
 func (g *Globals) StartsDaemon(c *config.Config) bool {
-	return g.Start != nil && g.Socket == "" && c.Daemon.Autostart && c.NamesDir
+	return g.Start != nil && g.Socket == "" && c.NamesDir
 }
 
 // ConnectOrStart is [Globals.Connect] with a client that starts a daemon if none
-// answers, provided that daemon.autostart is set and that the configuration or a
-// flag names the memory.
+// answers, provided that the configuration or a flag names the memory.
 func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Client, error) {
 	c, client, err := g.Connect(cmd)
 	if err == nil && g.StartsDaemon(c) {

@@ -52,10 +52,6 @@ type Config struct {
 		} `yaml:"injection"`
 	} `yaml:"memory"`
 
-	Daemon struct {
-		Autostart bool `yaml:"autostart" default:"true" doc:"If true, a command that finds no daemon starts one in the background, provided that this file, the environment or a flag sets memory.dir"`
-	} `yaml:"daemon"`
-
 	Visibility struct {
 		Daily    string `yaml:"daily" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of daily notes that set none themselves: private_only or public_ok"`
 		Sessions string `yaml:"sessions" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of sessions that set none themselves: private_only or public_ok"`

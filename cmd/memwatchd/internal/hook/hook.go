@@ -235,8 +235,7 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 	h.logDebug(err)
 }
 
-// startDaemon starts the daemon for the start of a session if none answers and
-// daemon.autostart is set.
+// startDaemon starts the daemon for the start of a session if none answers.
 func (h *hook) startDaemon(ctx context.Context) {
 	if h.client.Start == nil {
 		return

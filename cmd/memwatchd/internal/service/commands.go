@@ -24,7 +24,7 @@ func NewStop(g *cli.Globals) *cobra.Command {
 		Use:   "stop",
 		Short: "Stop the daemon",
 		Long: "Stop the daemon and wait until it has ended. Requests that it has begun are finished first. " +
-			"The next command starts a daemon again, unless daemon.autostart is false.",
+			"The next command starts a daemon again.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Stop(cmd, g) },
 	}, cli.DaemonFlags)
