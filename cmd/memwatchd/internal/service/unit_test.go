@@ -52,7 +52,7 @@ func TestPackagedUnit(t *testing.T) {
 	setSystem(t, "linux", "systemctl")
 	text, err := unitOf("memwatchd").renderTemplate("/usr/bin/memwatchd", nil, nil)
 	testkit.Must(t, err)
-	packaged := read(t, "../../../../packaging/linux/user.service")
+	packaged := read(t, "../../../../tools/packaging/linux/user.service")
 	for _, s := range []*string{&text, &packaged} {
 		*s = regexp.MustCompile(`(?m)^(#|Description=|Documentation=).*\n`).ReplaceAllString(*s, "")
 	}
