@@ -57,10 +57,6 @@ type Config struct {
 		Sessions string `yaml:"sessions" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of sessions that set none themselves: private_only or public_ok"`
 	} `yaml:"visibility"`
 
-	State struct {
-		Dir string `yaml:"dir" path:"true" doc:"Directory of the lock, the journal and other state. If empty: memwatchd/<name> in the user's state directory"`
-	} `yaml:"state"`
-
 	Write struct {
 		Enabled bool `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent"`
 	} `yaml:"write"`
@@ -151,6 +147,7 @@ type Config struct {
 	Tuning Tuning
 
 	IndexDir string // directory of the index
+	StateDir string // directory of the lock, the journal and other state
 	File     string // path of the configuration file; empty without one
 	Warning  string // about removed keys and about variables of another program; empty if there is none
 	NamesDir bool   // the file, the environment or a flag sets memory.dir
@@ -193,7 +190,7 @@ func (c *Config) Finish() (err error) {
 	if sameDir(xdg.CacheHome, xdg.StateHome) {
 		c.IndexDir = filepath.Join(c.IndexDir, "index") // the state is in the directory above
 	}
-	c.State.Dir = cmp.Or(c.State.Dir, filepath.Join(xdg.StateHome, "memwatchd", c.Name))
+	c.StateDir = filepath.Join(xdg.StateHome, "memwatchd", c.Name)
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name)}}
 	}
@@ -209,7 +206,8 @@ func (c *Config) Finish() (err error) {
 		return withKey("compactor.schedule", err)
 	}
 	c.finishRoots()
-	return cmp.Or(c.checkMemory(), c.checkDirs(),
+	return cmp.Or(c.checkMemory(),
+		c.checkOutside("XDG_CACHE_HOME", c.IndexDir), c.checkOutside("XDG_STATE_HOME", c.StateDir),
 		checkEach("compactor.limits", len(c.Compactor.Limits),
 			func(i int) error { return checkPattern(c.Compactor.Limits[i].Path) }),
 		checkEach("imports.watch", len(c.Imports.Watch),
@@ -232,15 +230,6 @@ func (c *Config) checkMemory() error {
 	return cmp.Or(withKey("memory.owner", memory.ValidSubject(c.Memory.Owner)),
 		checkEach("memory.users", len(c.Memory.Users),
 			func(i int) error { return memory.ReservedUser(c.Memory.Users[i]) }))
-}
-
-// checkDirs returns an error if the index and the state would be in the same directory or
-// in that of the memory.
-func (c *Config) checkDirs() error {
-	if sameDir(c.IndexDir, c.State.Dir) {
-		return fmt.Errorf("state.dir: %s is the directory of the index: set another directory", c.State.Dir)
-	}
-	return cmp.Or(c.checkOutside("XDG_CACHE_HOME", c.IndexDir), c.checkOutside("state.dir", c.State.Dir))
 }
 
 // withKey adds a key to an error about its value.

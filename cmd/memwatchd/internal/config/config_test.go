@@ -155,15 +155,14 @@ func TestRelativePaths(t *testing.T) {
 	elsewhere := t.TempDir()
 	t.Chdir(elsewhere)
 	text := `memory: {dir: mem, roots: [{name: v, path: ../v}]}
-state: {dir: state}
 ipc: {listeners: [{path: ./s}, {address: "127.0.0.1:1", subject: a, token_file: t}]}
 `
 	c, err := load(t, text, Flags{}, "MEMWATCHD_LLM_KEY_FILE=key")
 	testkit.Must(t, err)
 	base := filepath.Dir(c.File)
-	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.State.Dir, c.LLM.KeyFile, c.IPC.Listeners[0].Path,
+	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.LLM.KeyFile, c.IPC.Listeners[0].Path,
 		c.IPC.Listeners[1].TokenFile}
-	want := []string{base + "/mem", filepath.Dir(base) + "/v", base + "/state", elsewhere + "/key", base + "/s",
+	want := []string{base + "/mem", filepath.Dir(base) + "/v", elsewhere + "/key", base + "/s",
 		base + "/t"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

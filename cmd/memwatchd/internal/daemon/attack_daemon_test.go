@@ -95,7 +95,7 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 	g.t.Helper()
 	c := config.Default()
 	c.Memory.Dir, c.Memory.Timezone = g.root, testkit.Zone.String()
-	c.IndexDir, c.State.Dir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
+	c.IndexDir, c.StateDir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
 	c.IPC.Listeners = []config.Listener{{Path: filepath.Join(g.base, "s")}}
 	c.Tuning.SyncTimeout = 2 * time.Minute
 	c.Log.Level = "debug"

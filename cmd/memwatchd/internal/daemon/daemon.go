@@ -102,13 +102,13 @@ const maxFileSize = 4 << 20
 func (d *daemon) openComponents() error {
 	c := d.config
 	layout := c.Layout()
-	dirs := []string{c.State.Dir, c.IndexDir}
+	dirs := []string{c.StateDir, c.IndexDir}
 	for _, r := range append(layout.Roots, nil) {
 		dirs = append(dirs, cookieDir(c, r))
 	}
 	for _, dir := range dirs {
 		if err := state.PrivateDir(dir); err != nil {
-			key := map[bool]string{true: "XDG_CACHE_HOME", false: "state.dir"}[dir == c.IndexDir]
+			key := map[bool]string{true: "XDG_CACHE_HOME", false: "XDG_STATE_HOME"}[dir == c.IndexDir]
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -142,7 +142,7 @@ func (d *daemon) openComponents() error {
 	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
 		cached: map[string]*cachedDocument{}}
 	d.pipeline.overwritten = &overwritten{files: files, layout: &layout, copies: &d.pipeline.copies, logger: d.logger,
-		statePath: filepath.Join(c.State.Dir, "dismissed.json")}
+		statePath: filepath.Join(c.StateDir, "dismissed.json")}
 	d.watch(d.memory, d.logger)
 	d.openRoots()
 	version, err := d.indexVersion()
@@ -183,7 +183,7 @@ func (d *daemon) acquireLocks() error {
 	holder := vault.Holder{PID: os.Getpid(), Socket: d.config.Socket(), Root: root}
 	for _, l := range []struct{ path, what string }{
 		{config.RootLock(root), "runs on " + root},
-		{filepath.Join(d.config.State.Dir, "lock"), "uses the same name or directory: " + d.config.State.Dir},
+		{filepath.Join(d.config.StateDir, "lock"), "uses the same name or directory: " + d.config.StateDir},
 		{filepath.Join(d.config.IndexDir, "lock"), "uses " + d.config.IndexDir},
 	} {
 		lock, err := vault.AcquireLock(l.path, holder)
@@ -262,7 +262,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Disabled: !c.Memory.Enabled, Now: config.Now,
 		Roots: d.searchedRoots(),
 	}, Administration: ops.Administration{
-		Indexer: d, ErasureFile: filepath.Join(c.State.Dir, "forget.json"), EraseSpool: eraseSpool,
+		Indexer: d, ErasureFile: filepath.Join(c.StateDir, "forget.json"), EraseSpool: eraseSpool,
 	}}
 	server := &ipc.Server{
 		Backend: m, Root: c.Memory.Dir, Version: build.Version(), Logger: d.logger, Limits: c.Tuning.Limits,
@@ -408,7 +408,7 @@ func (d *daemon) Purge(ctx context.Context) error {
 		return errors.Join(err, d.share.EraseOutbox())
 	}
 	// an earlier configuration may have left an outbox
-	return errors.Join(err, state.RemoveFiles(filepath.Join(d.config.State.Dir, shareDir), "*.jsonl*"))
+	return errors.Join(err, state.RemoveFiles(filepath.Join(d.config.StateDir, shareDir), "*.jsonl*"))
 }
 
 // Subscribe calls f with each change from now on.

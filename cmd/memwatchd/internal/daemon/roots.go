@@ -89,9 +89,9 @@ func (d *daemon) watch(r *root, logger *slog.Logger) {
 
 func cookieDir(c *config.Config, r *memory.Root) string {
 	if r == nil {
-		return filepath.Join(c.State.Dir, "cookies")
+		return filepath.Join(c.StateDir, "cookies")
 	}
-	return filepath.Join(c.State.Dir, "cookies-"+r.Name)
+	return filepath.Join(c.StateDir, "cookies-"+r.Name)
 }
 
 // files are the files of the memory directory and of the folders.

@@ -42,7 +42,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	if c.Weaviate.URL == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
-	spool := filepath.Join(d.config.State.Dir, shareDir)
+	spool := filepath.Join(d.config.StateDir, shareDir)
 	if err := state.PrivateDir(spool); err != nil {
 		return nil, err
 	}

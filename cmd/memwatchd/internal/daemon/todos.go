@@ -17,7 +17,7 @@ func (d *daemon) openTodos() {
 	d.todos = &todosync.Syncer{
 		Files: taskFiles{d}, Writer: d.writer, List: d.listTaskFiles, Parse: d.pipeline.parseFile,
 		Subject: d.subjects.subjectOf,
-		State:   filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
+		State:   filepath.Join(c.StateDir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Memory.ShortTermDays, Location: c.Location, Off: !c.Todosync.Enabled,
 		Debounce: max(todosync.DefaultDebounce, 2*c.Tuning.Vanish), Logger: d.logger, Now: config.Now,
 		CatchUp: d.memory.watcher.Sync,

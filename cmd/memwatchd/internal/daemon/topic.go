@@ -27,7 +27,7 @@ func (d *daemon) openTopic() (t *topic, err error) {
 	server, name := n.Split()
 	t = &topic{Subscriber: ntfy.Subscriber{
 		Server: server, Topic: name, Logger: d.logger,
-		Path: filepath.Join(d.config.State.Dir, "topic.json"),
+		Path: filepath.Join(d.config.StateDir, "topic.json"),
 	}}
 	t.Token, err = openKey("capture.ntfy.token_file", n.TokenFile)
 	return t, err

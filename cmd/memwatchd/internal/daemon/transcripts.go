@@ -35,7 +35,7 @@ const (
 // runTranscripts imports the transcripts of the configured agents until the context ends:
 // each once it is quiet, and again when it has grown.
 func (d *daemon) runTranscripts(ctx context.Context, m *ops.Memory) error {
-	at := filepath.Join(d.config.State.Dir, "transcripts.json")
+	at := filepath.Join(d.config.StateDir, "transcripts.json")
 	t, watch := &d.transcripts, d.config.Imports.Watch
 	if err := state.Load(at, 0, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.logger.Warn("the list of imported transcripts is read anew", "err", err)

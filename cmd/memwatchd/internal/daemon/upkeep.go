@@ -58,7 +58,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 			api.CompactLimit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
 	}
 	u.compactor.Uses = &compactor.Uses{
-		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents,
+		Path: filepath.Join(c.StateDir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents,
 		Logger: d.logger, Now: config.Now,
 	}
 	if err := u.compactor.Uses.Open(); err != nil {
@@ -81,7 +81,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	u.scheduler = &compactor.Scheduler{
 		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: config.Now,
-		Job: night.Run, Path: filepath.Join(c.State.Dir, "compactor.json"),
+		Job: night.Run, Path: filepath.Join(c.StateDir, "compactor.json"),
 	}
 	return u, nil
 }
@@ -129,7 +129,7 @@ func (u *maintenance) status(enabled bool) *api.CompactorStatus {
 // with this state directory: the names of mobile machines change by the hour,
 // and each would count as another machine.
 func (d *daemon) hostName() (string, error) {
-	path := filepath.Join(d.config.State.Dir, "host")
+	path := filepath.Join(d.config.StateDir, "host")
 	if name, err := state.Read(path); err == nil && len(name) > 0 {
 		return compactor.HostName(string(name)), nil
 	}

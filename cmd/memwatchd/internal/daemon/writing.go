@@ -21,7 +21,7 @@ import (
 // read-only.
 func (d *daemon) openWriting() (err error) {
 	c := d.config
-	records, err := journal.Open(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
+	records, err := journal.Open(filepath.Join(c.StateDir, "journal"), c.Journal.Keep)
 	if err != nil {
 		d.logger.Error("journal is unavailable, no files are changed", "err", err)
 		d.writerErr = err

@@ -31,7 +31,7 @@ func inspectProcess(e *examination) (list findings) {
 	case errors.Is(e.statusErr, context.DeadlineExceeded):
 		advice, command := "", ""
 		if e.config != nil {
-			if holder, _ := vault.ReadHolder(filepath.Join(e.config.State.Dir, "lock")); holder.PID != 0 {
+			if holder, _ := vault.ReadHolder(filepath.Join(e.config.StateDir, "lock")); holder.PID != 0 {
 				advice = "End the process that holds the lock. The next command starts another."
 				command = fmt.Sprintf("kill -CONT %d; kill %[1]d", holder.PID) // it may be suspended
 			}
@@ -58,7 +58,7 @@ func inspectLocks(e *examination) (list findings) {
 		return nil // a daemon without a known process
 	}
 	for _, path := range []string{config.RootLock(config.RealPath(e.config.Memory.Dir)),
-		filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.IndexDir, "lock")} {
+		filepath.Join(e.config.StateDir, "lock"), filepath.Join(e.config.IndexDir, "lock")} {
 		holder, running := vault.ReadHolder(path)
 		switch {
 		case !running || e.status != nil && holder.PID == e.status.PID ||

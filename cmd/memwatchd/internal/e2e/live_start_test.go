@@ -137,7 +137,7 @@ func TestSupervisorIsTold(t *testing.T) {
 	for _, c := range []struct{ name, config string }{
 		{"the same", string(good)},
 		{"one that makes no sense", "memory: {dri: x}\n"},
-		{"one with which nothing starts", string(good) + "state: {dir: /proc/none}\n"},
+		{"one with which nothing starts", string(good) + "ipc: {listeners: [{path: /proc/none/x.sock}]}\n"},
 	} {
 		testkit.Must(t, os.WriteFile(l.config, []byte(c.config), 0o600))
 		asked := monotonic(t)

@@ -143,7 +143,7 @@ func answers(socket string) bool {
 }
 
 // logPath returns the path of the log of daemons that Start started.
-func logPath(c *config.Config) string { return filepath.Join(c.State.Dir, "daemon.log") }
+func logPath(c *config.Config) string { return filepath.Join(c.StateDir, "daemon.log") }
 
 // openLog opens the log for appending. It renames a log larger than maxLog.
 func openLog(c *config.Config) (*os.File, error) {

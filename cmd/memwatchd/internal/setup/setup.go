@@ -267,7 +267,7 @@ func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool)
 		failed = append(failed, cli.ErrNotWritten)
 	} else if _, err := os.Stat(c.Memory.Dir); err == nil {
 		fmt.Fprintf(g.Stdout, "The memory %s stays. To remove the undo history and the index as well:\n  rm -r %s %s\n",
-			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.State.Dir), term.QuoteWord(c.IndexDir))
+			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.StateDir), term.QuoteWord(c.IndexDir))
 	}
 	return errors.Join(failed...)
 }
