@@ -38,8 +38,7 @@ type Client struct {
 
 	Timeout time.Duration // of each request; DefaultTimeout if zero
 
-	Prefix   string // of the names of collections, for several memories in one cluster
-	Replicas int    // replication factor of collections that Init creates; zero for the default of the cluster
+	Prefix string // of the names of collections, for several memories in one cluster
 
 	once   sync.Once
 	client *http.Client

@@ -56,9 +56,6 @@ func (c *Client) newClass(of share.Collection) class {
 		Tenants:     multiTenancy{true, true, true},
 		Replication: map[string]any{"deletionStrategy": "TimeBasedResolution", "asyncEnabled": true},
 	}
-	if c.Replicas > 0 {
-		out.Replication["factor"] = c.Replicas
-	}
 	out.Inverted.BM25.B, out.Inverted.BM25.K1 = 0.3, 0.9 // entries are short
 	out.Inverted.Stopwords.Preset = "none"
 	for _, p := range of.Properties {

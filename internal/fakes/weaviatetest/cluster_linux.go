@@ -83,6 +83,7 @@ func startCluster(ctx context.Context, binary, dir string, n int) (*Cluster, err
 			fmt.Sprintf("CLUSTER_DATA_BIND_PORT=%d", port+3),
 			fmt.Sprintf("RAFT_PORT=%d", port+4), fmt.Sprintf("RAFT_INTERNAL_RPC_PORT=%d", port+5),
 			"RAFT_JOIN=" + strings.Join(members, ","), fmt.Sprintf("RAFT_BOOTSTRAP_EXPECT=%d", n),
+			fmt.Sprintf("REPLICATION_MINIMUM_FACTOR=%d", n),
 		}
 		if i > 0 {
 			node.env = append(node.env, fmt.Sprintf("CLUSTER_JOIN=127.0.0.1:%d", first+2))

@@ -115,9 +115,8 @@ type Config struct {
 
 	Share struct {
 		Weaviate struct {
-			URL      string `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
-			KeyFile  string `yaml:"key_file" path:"true" doc:"File with the API key of the cluster. If empty: no key is sent"`
-			Replicas int    `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
+			URL     string `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
+			KeyFile string `yaml:"key_file" path:"true" doc:"File with the API key of the cluster. If empty: no key is sent"`
 		} `yaml:"weaviate"`
 		Publish []string `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
 		Private bool     `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`

@@ -213,7 +213,7 @@ func TestAliases(t *testing.T) {
 // TestRemovedKeys checks that a file and a variable with removed keys load with a warning
 // about each, beside the other keys, and that no removed key exists.
 func TestRemovedKeys(t *testing.T) {
-	text := "context: {untrusted: mark}\nwatch: {settle: 1s}\ntodosync: {days: 3, tasks: [x]}\nshare: {host: x, weaviate: {replicas: 2}}\nprojects: [{dir: /p}]\nipc:\n  drain: [odd]\n"
+	text := "context: {untrusted: mark}\nwatch: {settle: 1s}\ntodosync: {days: 3, tasks: [x]}\nshare: {host: x, weaviate: {key_file: k}}\nprojects: [{dir: /p}]\nipc:\n  drain: [odd]\n"
 	c, err := load(t, text, Flags{}, "MEMWATCHD_IPC_MAX_REQUEST=9")
 	testkit.Must(t, err)
 	want := "context.untrusted has no effect: its default suits every memory; watch.settle has no effect: its default suits every memory; " +
@@ -222,7 +222,7 @@ func TestRemovedKeys(t *testing.T) {
 		"projects has no effect: work in a repository, whose directory names the project, or give --project; " +
 		"ipc.drain has no effect: its default suits every memory; " +
 		"ipc.max_request has no effect: its default suits every memory"
-	if c.Warning != want || c.Share.Weaviate.Replicas != 2 || len(c.Todosync.Tasks) != 1 {
+	if c.Warning != want || filepath.Base(c.Share.Weaviate.KeyFile) != "k" || len(c.Todosync.Tasks) != 1 {
 		t.Errorf("got the warning %q and %+v, %v", c.Warning, c.Share.Weaviate, c.Todosync.Tasks)
 	}
 	for _, k := range Keys {

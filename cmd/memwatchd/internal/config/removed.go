@@ -46,7 +46,7 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"hooks.context_max_chars projects " +
 	"watch.max_file_size watch.ignore index.dir history.enabled history.size identity.read " +
 	"embed.query_prefix embed.text_prefix capture.ntfy.server share.weaviate.ca_file share.weaviate.prefix " +
-	"hooks.roots hooks.other_projects share.trust daemon.autostart state.dir " +
+	"hooks.roots hooks.other_projects share.trust daemon.autostart state.dir share.weaviate.replicas " +
 	"exclude mode " // of entries of memory.roots and ipc.listeners
 
 // replacedKeys maps some of these keys to their replacements.
@@ -69,6 +69,7 @@ var replacedKeys = map[string]string{
 	"mode":                    "it follows from group and allow_uids",
 	"daemon.autostart":        "install a service, or give commands --socket; then they start no daemon",
 	"state.dir":               "set the environment variable XDG_STATE_HOME",
+	"share.weaviate.replicas": "set REPLICATION_MINIMUM_FACTOR on the servers before you run memwatchd share init",
 	"hooks.roots":             "an agent searches folders with memory_search",
 	"ipc.rate":                "set rate of the entries of ipc.listeners",
 }

@@ -57,9 +57,7 @@ func (d *daemon) openShare() (*sharing, error) {
 		return nil, fmt.Errorf("memory.host: %w", err)
 	}
 	s := &sharing{client: &weaviate.Client{
-		URL: c.Weaviate.URL, Replicas: c.Weaviate.Replicas,
-		Timeout: d.config.Tuning.ShareTimeout,
-	}}
+		URL: c.Weaviate.URL, Timeout: d.config.Tuning.ShareTimeout}}
 	d.warnUnencrypted("shared store", c.Weaviate.URL)
 	s.client.Key, err = openKey("share.weaviate.key_file", c.Weaviate.KeyFile)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestClusterMachines(t *testing.T) {
 	var machines []*machine
 	model := map[*machine]map[string][]string{} // public entries by path
 	for i, name := range []string{"desk", "laptop", "server"} {
-		m := newMachine(t, name, cluster.Nodes[i].URL, patient+", replicas: 3")
+		m := newMachine(t, name, cluster.Nodes[i].URL, patient)
 		m.start()
 		machines, model[m] = append(machines, m), map[string][]string{}
 		m.mustPush("init")
