@@ -412,9 +412,9 @@ type Layout struct {
 	Daily, Sessions Visibility
 	// ReviewDir is the directory of the texts that wait for a review; empty for none.
 	ReviewDir string
-	// Tasks and FollowUps are the names of the sections whose boxes are
-	// counted; nil means defaultTasks and defaultFollowUps.
-	Tasks, FollowUps []string
+	// Tasks are the names of the sections whose boxes are counted as tasks; nil means
+	// defaultTasks.
+	Tasks []string
 	// Mask hides secrets such as credentials. It returns a source of the same
 	// length with other letters and digits in place of the secrets, or source
 	// itself, which it must not modify. All of a document except
@@ -422,12 +422,12 @@ type Layout struct {
 	Mask func(source []byte) []byte
 }
 
-// defaultTasks and defaultFollowUps are the section names for a [Layout]
-// without its own. They must not be modified.
-var (
-	defaultTasks     = []string{"Tasks", "TODO", commitments}
-	defaultFollowUps = []string{"Follow Ups", "Follow-ups", "跟进"}
-)
+// defaultTasks are the section names for a [Layout] without its own. They must not be
+// modified.
+var defaultTasks = []string{"Tasks", "TODO", commitments}
+
+// followUpNames are the names of sections of follow-ups.
+var followUpNames = []string{"Follow Ups", "Follow-ups", "跟进"}
 
 // commitments is the section in which every item is a task, with or without a
 // box.

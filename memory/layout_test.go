@@ -27,7 +27,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestLayoutOptions(t *testing.T) {
-	l := &Layout{Owner: "me", Tasks: []string{"Aufgaben"}, FollowUps: []string{}}
+	l := &Layout{Owner: "me", Tasks: []string{"Aufgaben"}}
 	if p := l.Place("memory/2026-02-04.md"); p.Visibility != PrivateOnly || p.Owner != "me" {
 		t.Errorf("daily note: %+v", p)
 	}
@@ -38,7 +38,7 @@ func TestLayoutOptions(t *testing.T) {
 		}
 	}
 	d := l.Parse("2026-02-04/s.md", []byte("## AUFGABEN:\n- [x] a\n\n## Tasks\n- [ ] b\n\n## Follow Ups\n- [ ] c\n"), Meta{})
-	if tasks, followUps := d.Progress(); tasks != (Progress{1, 1}) || followUps != (Progress{}) {
+	if tasks, followUps := d.Progress(); tasks != (Progress{1, 1}) || followUps != (Progress{0, 1}) {
 		t.Errorf("progress: %v %v", tasks, followUps)
 	}
 }

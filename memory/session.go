@@ -342,18 +342,16 @@ func (m *Merge) replaceable(it *mergeItem, entry int) bool {
 }
 
 // draftSections returns the names that a section of a draft may have in files.
-// The first name is for new sections. The names of task sections come from the
+// The first name is for new sections. Those of sections of tasks come from the
 // configuration.
 func (l *Layout) draftSections(name string) []string {
-	names, usual := orUsual(l.Tasks, defaultTasks), defaultTasks
-	switch name {
-	case tasksSection:
-	case followUpsSection:
-		names, usual = orUsual(l.FollowUps, defaultFollowUps), defaultFollowUps
-	default:
+	names := orUsual(l.Tasks, defaultTasks)
+	switch {
+	case name == followUpsSection:
+		return append([]string{name}, followUpNames...)
+	case name != tasksSection:
 		return []string{name}
-	}
-	if len(names) == 0 || slices.Contains(names, usual[0]) {
+	case len(names) == 0 || slices.Contains(names, defaultTasks[0]):
 		return append([]string{name}, names...)
 	}
 	return names

@@ -68,7 +68,7 @@ func TestMergeGolden(t *testing.T) {
 	golden.Run(t, "merge", func(t *testing.T, a *txtar.Archive) *txtar.Archive {
 		l := testLayout()
 		if strings.Contains(string(a.Comment), "sections: 任务 跟进") {
-			l.Tasks, l.FollowUps = []string{"任务"}, []string{"跟进"}
+			l.Tasks = []string{"任务"}
 		}
 		var d *Document
 		out := &txtar.Archive{Comment: a.Comment}

@@ -32,7 +32,7 @@ func foldNames(names []string) []string {
 }
 
 func (l *Layout) sectionNames() sectionNames {
-	return sectionNames{foldNames(orUsual(l.Tasks, defaultTasks)), foldNames(orUsual(l.FollowUps, defaultFollowUps))}
+	return sectionNames{foldNames(orUsual(l.Tasks, defaultTasks)), foldNames(followUpNames)}
 }
 
 func orUsual(names, usual []string) []string {

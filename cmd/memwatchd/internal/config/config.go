@@ -73,7 +73,6 @@ type Config struct {
 		Enabled    bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
 		AppendOnly bool     `yaml:"append_only" default:"false" doc:"If true, daily notes are logs that only grow: copies of a task in these are not ticked, except on request"`
 		Tasks      []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks"`
-		FollowUps  []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"Names of sections that contain follow-ups"`
 	} `yaml:"todosync"`
 
 	Compactor struct {
@@ -296,7 +295,7 @@ func (c *Config) Socket() string {
 func (c *Config) Layout() memory.Layout {
 	l := memory.Layout{
 		Owner: c.Memory.Owner, Location: c.Location, DailyDir: c.Memory.Daily, Host: c.Memory.Host,
-		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
+		Tasks: c.Todosync.Tasks,
 		Daily: memory.ParseVisibility(c.Visibility.Daily), Sessions: memory.ParseVisibility(c.Visibility.Sessions),
 		Mask: secrets.Mask,
 	}

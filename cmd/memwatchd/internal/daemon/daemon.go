@@ -208,7 +208,7 @@ func (d *daemon) indexVersion() (string, error) {
 	version := []any{
 		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users",
 		c.Memory.Daily, c.Visibility,
-		c.Todosync.Tasks, c.Todosync.FollowUps, c.Hooks.Review, secrets.Version(), documentVersion, d.obsidian.Text,
+		c.Todosync.Tasks, c.Hooks.Review, secrets.Version(), documentVersion, d.obsidian.Text,
 	}
 	for _, r := range c.Memory.Roots {
 		r.Weight = 0 // concerns queries only
