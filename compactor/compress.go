@@ -27,9 +27,7 @@ const defaultCutoff = 48 * time.Hour
 // the next run finds the lines and completes the work.
 type Compress struct {
 	Root
-	Summarizer *Summarizer   // writes the summaries; nil uses sentences of the entries
-	Cutoff     time.Duration // defaultCutoff if zero
-	Plain      bool          // archive without summaries
+	Summarizer *Summarizer // writes the summaries; nil uses sentences of the entries
 }
 
 // A compressedFile is a file of a plan with the text to write.
@@ -47,8 +45,8 @@ type summaryLine struct {
 	subject string // subject of the summary file
 }
 
-// Plan returns the plan for files older than cutoff, or than the configured
-// cutoff if it is zero, ordered by day and path. If there is a summarizer, Plan
+// Plan returns the plan for files older than cutoff, or than 48 hours if it
+// is zero, ordered by day and path. If there is a summarizer, Plan
 // requests the missing summaries from it. The only error is the context's. A file
 // with an open task stays.
 //
@@ -70,7 +68,7 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (api.Compress
 // planFiles returns the plan, and its files with the text to write.
 func (c *Compress) planFiles(ctx context.Context, cutoff time.Duration) (files []compressedFile, plan api.CompressPlan,
 	err error) {
-	cutoff = cmp.Or(cutoff, c.Cutoff, defaultCutoff)
+	cutoff = cmp.Or(cutoff, defaultCutoff)
 	last := c.day(cutoff)
 	var places []memory.Place
 	for _, path := range c.Paths() {
@@ -132,7 +130,7 @@ func (p *compressPlanner) planFile(d *memory.Document, f *compressedFile) (err e
 		return errors.New("the file has an open task")
 	}
 	f.To, err = p.targetPath(d)
-	if err != nil || p.Plain {
+	if err != nil {
 		return err
 	}
 	err = p.checkSubject(f.subject)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/dates"
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -322,5 +324,46 @@ func TestCurrentSummary(t *testing.T) {
 	}
 	if !strings.Contains(text, "- **atlas**: Written by hand. <!-- id=a1 ") {
 		t.Errorf("the summary of a person was changed:\n%s", text)
+	}
+}
+
+// TestDaysByFormatStay checks that daily notes in the format of an Obsidian vault are
+// neither archived nor summarized.
+func TestDaysByFormatStay(t *testing.T) {
+	format, err := dates.ParseFormat("Journal", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := newTree([]txtar.File{{Name: "Journal/2026-01-01.md", Data: []byte("- decided\n- [ ] open\n")},
+		{Name: "memory/2026-01-01.md", Data: []byte("- decided\n")}})
+	tr.layout = &memory.Layout{Days: format.Day}
+	plan, err := newCompress(tr).Plan(t.Context(), 0)
+	if err != nil || len(plan.Stay) > 0 || len(plan.Files) != 1 || plan.Files[0].From != "memory/2026-01-01.md" {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}
+
+// TestMaintenanceLogs checks that a night logs the files that it could not archive.
+func TestMaintenanceLogs(t *testing.T) {
+	tr := treeOf(t, "compress", "days")
+	days, log := newCompress(tr), &strings.Builder{}
+	tr.left = 0 // all writes fail
+	m := &Maintenance{
+		Host:      &Host{Name: "desk", Disk: tr, Writer: tr, Now: days.Now},
+		Compactor: &Compactor{Root: days.Root, Logger: slog.New(slog.DiscardHandler)},
+		Compress:  days, Logger: slog.New(slog.NewTextHandler(log, nil)), Enabled: true,
+		Counters: func(context.Context) error { return nil },
+	}
+	if err := m.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := days.Plan(t.Context(), 0)
+	if err != nil || len(plan.Files) == 0 {
+		t.Fatal(plan, err)
+	}
+	for _, f := range plan.Files {
+		if !strings.Contains(log.String(), f.From) {
+			t.Errorf("the log lacks %s:\n%s", f.From, log)
+		}
 	}
 }

@@ -17,14 +17,13 @@ import (
 // Run summarizes old files as one group of changes. Files that fail are in the
 // report and are retried by the next run. Run returns an error only from the
 // context or the claim, or if writing is turned off or the root is missing; the
-// report then contains the files processed so far, or is nil if there is no
-// plan.
+// report then contains the files processed so far.
 func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*api.CompressAnswer, error) {
 	files, plan, err := c.planFiles(ctx, cutoff)
-	if err != nil {
-		return nil, err
-	}
 	report := &api.CompressAnswer{Plan: plan, Left: []api.DayStay{}}
+	if err != nil {
+		return report, err
+	}
 	if len(files) > 0 && c.Claim != nil {
 		if err := c.Claim(ctx, asked); err != nil {
 			return report, err
@@ -54,11 +53,7 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 // changes of a run, once there is one.
 func (c *Compress) processFile(ctx context.Context, f *compressedFile, asked bool, group *string) error {
 	change := func(path, reason string, edit func(*vault.File) ([]byte, error)) vault.Change {
-		cause := "compress"
-		if c.Plain {
-			cause = "archive"
-		}
-		return vault.Change{Path: path, Cause: cause, Group: *group, Reason: reason, Requested: asked, Edit: edit}
+		return vault.Change{Path: path, Cause: "compress", Group: *group, Reason: reason, Requested: asked, Edit: edit}
 	}
 	lines := map[string][]summaryLine{} // by path
 	for _, l := range f.lines {

@@ -110,7 +110,7 @@ func TestRunsClaim(t *testing.T) {
 	passive := &PassiveError{"laptop"}
 	asked := 0
 	claim := func(context.Context, bool) error { asked++; return passive }
-	tr := treeOf(t, "olddays", "days")
+	tr := treeOf(t, "compress", "days")
 	c := newCompress(tr)
 	c.Claim = claim
 	if r, err := c.Run(t.Context(), 0, false); err != passive || len(r.Plan.Files) == 0 {

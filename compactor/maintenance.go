@@ -11,7 +11,7 @@ import (
 type Maintenance struct {
 	Host      *Host
 	Compactor *Compactor
-	Archives  []*Compress // of old files
+	Compress  *Compress // of old files; nil for none
 	Logger    *slog.Logger
 
 	Enabled  bool                        // files may be changed without a request
@@ -35,12 +35,9 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	}
 	_, err = m.Compactor.Compact(ctx, Request{})
 	errs := []error{err, m.Counters(ctx)}
-	for _, c := range m.Archives {
-		report, err := c.Run(ctx, 0, false)
+	if m.Compress != nil {
+		report, err := m.Compress.Run(ctx, 0, false)
 		errs = append(errs, err)
-		if err != nil {
-			continue
-		}
 		for _, f := range report.Left {
 			m.Logger.Warn("cannot archive a file of an old day, trying again the next night", "path", f.Path,
 				"reason", f.Reason)

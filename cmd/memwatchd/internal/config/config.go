@@ -86,10 +86,6 @@ type Config struct {
 		Enabled bool `yaml:"enabled" default:"false" doc:"If true, the maintenance summarizes sessions and daily notes older than 48h in the subject's files and archives them"`
 	} `yaml:"compress"`
 
-	Archive struct {
-		After time.Duration `yaml:"after" default:"0s" doc:"Age after which sessions and daily notes are moved to the archive, at least 48h. 0s: never"`
-	} `yaml:"archive"`
-
 	LLM struct {
 		Endpoint string `yaml:"endpoint" doc:"URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1. If empty: no model is used"`
 		Model    string `yaml:"model" doc:"Name of the model"`
@@ -215,15 +211,13 @@ func (c *Config) Finish() (err error) {
 		checkEach("ipc.listeners", len(c.IPC.Listeners), func(i int) error { return c.checkListener(i) }))
 }
 
-// checkMemory checks keys of the section memory, and the age of archived files.
+// checkMemory checks keys of the section memory.
 func (c *Config) checkMemory() error {
 	switch m := c.Memory; {
 	case m.Daily != "." && !fs.ValidPath(m.Daily):
 		return fmt.Errorf("memory.daily: %q is not a path below the memory directory", m.Daily)
 	case m.Host != "" && memory.ValidHost(m.Host) != nil:
 		return withKey("memory.host", memory.ValidHost(m.Host))
-	case c.Archive.After != 0 && c.Archive.After < 48*time.Hour:
-		return fmt.Errorf("archive.after: %s is less than 48h; days still in use would be archived", c.Archive.After)
 	}
 	return cmp.Or(withKey("memory.owner", memory.ValidSubject(c.Memory.Owner)),
 		checkEach("memory.users", len(c.Memory.Users),

@@ -101,7 +101,6 @@ func TestConfigErrors(t *testing.T) {
 		{"time zone", "memory:\n  timezone: Mars/Olympus\n", "", "memory.timezone: unknown time zone"},
 		{"two documents", "name: a\n---\nname: b\n", "", "more than one YAML document"},
 		{"days", "journal:\n  keep: 9e9d\n", "", `"9e9d" is not a duration`},
-		{"days that are too recent", "archive: {after: 1d}\n", "", "archive.after: 24h0m0s is less than 48h"},
 		{"schedule", "compactor: {schedule: 'TZ=UTC 0 3 * * *'}\n", "", "compactor.schedule: "},
 		{"limit", "compactor:\n  limits:\n    - path: MEMORY.md\n      item: 3\n", "", ":4: unknown key item: did you mean items?"},
 		{"no pattern", "compactor:\n  limits: [{path: 'a[b'}]\n", "", `"a[b" is not a path pattern`},

@@ -74,10 +74,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 		Counters: d.correctCounters,
 	}
 	if c.Compress.Enabled {
-		night.Archives = append(night.Archives, u.compress)
-	}
-	if c.Archive.After > 0 {
-		night.Archives = append(night.Archives, &compactor.Compress{Root: root, Cutoff: c.Archive.After, Plain: true})
+		night.Compress = u.compress
 	}
 	u.scheduler = &compactor.Scheduler{
 		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: config.Now,
