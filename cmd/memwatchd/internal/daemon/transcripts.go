@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,9 +38,11 @@ const (
 func (d *daemon) runTranscripts(ctx context.Context, m *ops.Memory) error {
 	at := filepath.Join(d.config.StateDir, "transcripts.json")
 	t, watch := &d.transcripts, d.config.Imports.Watch
-	if err := state.Load(at, 0, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var saved transcripts
+	if err := state.Load(at, 0, &saved); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.logger.Warn("the list of imported transcripts is read anew", "err", err)
 	}
+	maps.Copy(t.Seen, saved.Seen) // which may be null
 	for len(watch) > 0 && d.config.Write.Enabled && d.config.Memory.Enabled {
 		for _, program := range watch {
 			changed, err := t.importAll(ctx, m, program, d.config.Location)
