@@ -29,6 +29,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
@@ -316,9 +318,11 @@ func bareName(event string) string {
 }
 
 // readHookInput reads one JSON object and ignores the data after it, because
-// the agent may keep its output open. It skips fields of an unexpected type.
+// the agent may keep its output open. It skips fields of an unexpected type, and a byte order
+// mark, which Windows programs write.
 func readHookInput(r io.Reader) (in hookInput, err error) {
-	err = json.NewDecoder(io.LimitReader(r, maxHookInput)).Decode(&in)
+	r = transform.NewReader(io.LimitReader(r, maxHookInput), unicode.BOMOverride(transform.Nop))
+	err = json.NewDecoder(r).Decode(&in)
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mistyped.Field != "" {
 		err = nil
 	}

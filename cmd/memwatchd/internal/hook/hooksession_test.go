@@ -19,6 +19,8 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
@@ -288,5 +290,20 @@ func TestLateTranscript(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestHookInputMark reads events in the encodings that a byte order mark announces, from an
+// agent that keeps its output open.
+func TestHookInputMark(t *testing.T) {
+	for _, e := range []encoding.Encoding{unicode.UTF8, unicode.UTF8BOM,
+		unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), unicode.UTF16(unicode.BigEndian, unicode.UseBOM)} {
+		event, err := e.NewEncoder().String(`{"prompt": "Wörter für 猫"}`)
+		testkit.Must(t, err)
+		r, w := io.Pipe()
+		go io.WriteString(w, event) // and never closes it
+		if in, err := readHookInput(r); err != nil || in.Prompt != "Wörter für 猫" {
+			t.Errorf("%q: the prompt is %q, %v", event, in.Prompt, err)
+		}
 	}
 }
