@@ -137,6 +137,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if rejected, ok := errors.AsType[UsageError](err); ok {
 		return rejected // without the words of pflag about an invalid value
 	}
+	if cmd.HasSubCommands() { // the flag may belong to an unknown subcommand, which is the mistake
+		if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+			return err
+		}
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	invalid, isInvalid := errors.AsType[*pflag.InvalidValueError](err)
 	switch {
