@@ -163,7 +163,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	}
 	order := orderFor(r.Project)
 	slices.SortStableFunc(hits, func(a, b index.Hit) int {
-		return order(a.Entry.Tags) - order(b.Entry.Tags)
+		return cmp.Or(importRank(a)-importRank(b), order(a.Entry.Tags)-order(b.Entry.Tags))
 	})
 	hits = hits[:min(len(hits), r.Limit)]
 	matches, err := m.matchesOf(ctx, c, hits)
@@ -223,6 +223,15 @@ func newestFirst(v memory.View, hits []index.Hit) map[string]string {
 		}
 	}
 	return later
+}
+
+// importRank ranks imported text, such as a transcript that says the same in more words,
+// after all other text of a prompt.
+func importRank(h index.Hit) int {
+	if strings.HasPrefix(h.Doc.Place.Path, memory.ImportsDir+"/") {
+		return 1
+	}
+	return 0
 }
 
 func placeOfHit(h index.Hit) string { return fmt.Sprintf("%s:%d", h.Doc.Place.Path, h.Entry.Line) }
