@@ -222,9 +222,9 @@ func (p *Put) valueForms(head string) (list []writtenForm) {
 	return list
 }
 
-// inherit sets the attributes that the replaced entry has and the request does not set,
+// Inherit sets the attributes that the replaced entry has and the request does not set,
 // except its evidence, and keeps the time of its creation. The time of its change becomes now.
-func (p *Put) inherit(old *Entry, now time.Time) {
+func (p *Put) Inherit(old *Entry, now time.Time) {
 	attributes := map[string]string{}
 	maps.Copy(attributes, old.Attributes)
 	delete(attributes, "evidence")

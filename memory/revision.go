@@ -104,7 +104,7 @@ func (r *Revision) Remove(entry int) { r.changeFor(entry).remove = true }
 // that becomes now.
 func (r *Revision) Replace(entry int, p *Put, now time.Time) {
 	next, old := *p, &r.doc.Entries[entry]
-	next.inherit(old, now)
+	next.Inherit(old, now)
 	next.below = r.doc.innerComments(old)
 	r.changeFor(entry).replace = &next
 }

@@ -20,18 +20,21 @@ const maxYear = 9999
 
 // itemPut stores an item for the canonical subject. The item replaces all items of that key
 // and subject that the caller may change, in all files, and keeps the id and the time of
-// creation of the one that takes precedence. Without a value it keeps that value too, also that
-// of an alias, and writes it to the file with the requested visibility.
+// creation of the one that takes precedence. Without a value it keeps its value, box and attributes
+// too, also those of an alias, and writes them to the file with the requested visibility.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	put := &itemEdit{m: m, item: api.Item{Subject: c.Scope.Subject, Namespace: r.Namespace,
 		Key: strings.TrimSpace(r.Key), Visibility: r.Visibility, Confidence: r.Confidence,
 		Source: sourceAttribute(c, r.Source)}}
 	item := &put.item
+	p := &addition{Put: memory.Put{Form: memory.ValueForm, Title: item.Key}}
+	put.put = p
 	if err := m.syncIndex(ctx, &c); err != nil { // the item may be in a file that was created a moment ago
 		return nil, err
 	}
 	put.call, put.others = c, m.findItems(c, r.Namespace, func(k string) bool { return k == item.Key })
 	mine := m.changeable(c, put.others)
+	var kept *memory.Entry
 	switch {
 	case r.Value != nil:
 		item.Value = *r.Value
@@ -44,6 +47,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	default:
 		stored := itemOf(m.Location, c, mine[0].doc, mine[0].entry)
 		item.Value, item.Confidence, item.Source = stored.Value, stored.Confidence, stored.Source
+		kept, p.Evidence = mine[0].entry, mine[0].entry.Evidence
 	}
 	if item.Visibility == "" && !c.View.Private() && len(mine) > 0 { // public, because it is readable
 		item.Visibility = memory.PublicOK.String()
@@ -64,11 +68,13 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 			return nil, err
 		}
 	}
-	p := &addition{Put: memory.Put{Form: memory.ValueForm, Title: item.Key, Text: item.Value}}
-	put.put = p
+	p.Text = item.Value
 	e := &putEdit{cause: "item", name: item.Key, puts: []*addition{p}, same: put.isHeld, replace: true, unread: true,
 		check: put.complete,
 		insert: func(_ *writeTarget, doc *memory.Document, r *memory.Revision, puts []*memory.Put) {
+			if kept != nil {
+				puts[0].Inherit(kept, m.Now())
+			}
 			r.Insert(doc.ItemInsertionPoint(), puts[0])
 		},
 		finish: func(_ *memory.Document, r *memory.Revision) {
