@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -94,10 +95,10 @@ func (s *Summarizer) checkSummary(summary string, notes []string) error {
 	if n := utf8.RuneCountInString(summary); n > maxSummary {
 		return fmt.Errorf("the summary has %d characters, more than %d", n, maxSummary)
 	}
-	if made := memory.MissingWords(summary, all); len(made) > 0 {
+	if made := letters.MissingWords(summary, all); len(made) > 0 {
 		return fmt.Errorf("%q is not in the notes", made[0])
 	}
-	if memory.WordOverlap(summary, all) < 0.5 {
+	if letters.WordOverlap(summary, all) < 0.5 {
 		return errors.New("the summary has too few words of the notes")
 	}
 	return s.CheckText(summary)

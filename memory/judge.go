@@ -3,13 +3,9 @@ package memory
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
@@ -123,8 +119,8 @@ func (m *Merge) ApplyProposal(pairs []ItemPair, existing, draft []Mergeable) {
 // first one, which is often the verb.
 func isSameTask(open, done string) bool {
 	verb, _, _ := strings.Cut(letters.FoldCase(open), " ")
-	return len(MissingWords(done, open))+len(MissingWords(open, done)) == 0 &&
-		!slices.ContainsFunc(newWords(open, done), func(word string) bool {
+	return len(letters.MissingWords(done, open))+len(letters.MissingWords(open, done)) == 0 &&
+		!slices.ContainsFunc(letters.NewWords(open, done), func(word string) bool {
 			return word != verb && word != "the" && len(word) > 2
 		})
 }
@@ -135,64 +131,4 @@ func byID(items []Mergeable) map[string]*Mergeable {
 		m[items[i].ID] = &items[i]
 	}
 	return m
-}
-
-// A text of a model keeps some words exactly: numbers, dates, addresses, paths, identifiers,
-// tags, and names with unusual case or punctuation.
-var (
-	addressRE = lazyregexp.New("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
-	exactRE   = lazyregexp.New(`\p{Nd}|\p{Ll}\p{Lu}|.[/\\_@#^=:]|[/\\_@#^=].|^-.|\..{2}`)
-)
-
-// MissingWords returns the exact words of text that other does not contain, in
-// the order of text, addresses first.
-func MissingWords(text, other string) []string {
-	has := exactWords(other)
-	return slices.DeleteFunc(exactWords(text), func(word string) bool { return slices.Contains(has, word) })
-}
-
-// exactWords returns the words of a text that must be kept exactly, each once. Words are
-// separated by white space, brackets, quotes and characters of scripts without spaces.
-func exactWords(text string) (words []string) {
-	const ends = ".,;:!?'*_~|-&="
-	add := func(word string) {
-		if word != "" && !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
-	text = addressRE().ReplaceAllStringFunc(text, func(address string) string {
-		address = strings.TrimRight(address, ends)
-		for strings.HasSuffix(address, ")") && strings.Count(address, ")") > strings.Count(address, "(") {
-			address = strings.TrimRight(address[:len(address)-1], ends)
-		}
-		add(address)
-		return " "
-	})
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune("()<>[]{}\"'`|*;!", r) || isSpaceless(r) ||
-			r >= utf8.RuneSelf && unicode.IsPunct(r)
-	}) {
-		word = strings.TrimLeft(strings.TrimRight(word, ends), "_")
-		if exactRE().MatchString(word) {
-			add(word)
-		}
-	}
-	return words
-}
-
-// WordOverlap returns the fraction of the words of text that other contains,
-// ignoring case and order. If text has no words, WordOverlap returns 1.
-func WordOverlap(text, other string) float64 {
-	all := wordSet(text)
-	if len(all) == 0 {
-		return 1
-	}
-	return float64(countCommon(all, wordSet(other))) / float64(len(all))
-}
-
-// newWords returns the words of text that other lacks, sorted, ignoring case.
-func newWords(text, other string) []string {
-	has, words := wordSet(other), wordSet(text)
-	maps.DeleteFunc(words, func(word string, _ bool) bool { return has[word] })
-	return slices.Sorted(maps.Keys(words))
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/internal/fakes/golden"
+	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
 // TestJudgeGolden compares results with the archives in testdata/judge. Each
@@ -102,7 +103,7 @@ func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 }
 
 func TestMissingWords(t *testing.T) {
-	golden.Table(t, "missingwords", func(_ *testing.T, in []string) string { return strings.Join(MissingWords(in[0], in[1]), " ") })
+	golden.Table(t, "missingwords", func(_ *testing.T, in []string) string { return strings.Join(letters.MissingWords(in[0], in[1]), " ") })
 }
 
 // FuzzLost checks that a text loses no words compared with itself, with any
@@ -116,7 +117,7 @@ func FuzzLost(f *testing.F) {
 			t.Skip("every word is looked for in all of the text")
 		}
 		for _, other := range []string{text, "x " + text + " y", "（" + text + "）"} {
-			if lost := MissingWords(text, other); len(lost) > 0 {
+			if lost := letters.MissingWords(text, other); len(lost) > 0 {
 				t.Errorf("%q has lost %q", other, lost)
 			}
 		}

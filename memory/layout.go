@@ -38,9 +38,6 @@ func InboxOf(path string) string {
 	return ""
 }
 
-// InInbox reports whether a path is below an inbox.
-func InInbox(path string) bool { return InboxOf(path) != "" }
-
 // NamesInbox reports whether a text contains the path of a file in an inbox. Guests choose
 // the names of these files.
 func NamesInbox(text string) bool { return inboxRE().MatchString(text) }
@@ -299,10 +296,6 @@ func (l *Layout) skipRoot(path string) string {
 var conflictRE = lazyregexp.New(`(?i)\.sync-conflict-|\.conflict-copy-|'s conflicted copy| \((?:case conflict|conflicted |conflict )|` +
 	`\(sfconflict | \[conflicted\]| \(冲突(?:的)?副本|_conflict-\d{8}`)
 
-// ManyCopies is the number of conflict copies of one file that is a problem. Syncthing
-// keeps ten by default, and deletes the oldest if it makes another one.
-const ManyCopies = 8
-
 // CopyOf returns the path of the file of which the file at path is a conflict copy,
 // and reports whether the name is that of a copy. A sync tool makes such a copy
 // when two machines change a file at the same time.
@@ -526,7 +519,7 @@ func (l *Layout) place(path string) Place {
 	if len(dirs) == 1 && IsDay(dirs[0]) {
 		return Place{Path: path, Kind: Session, Day: dirs[0], Session: CutEnding(base), Visibility: l.Sessions}
 	}
-	if InInbox(path) { // files without a subject and a visibility of their own are private
+	if InboxOf(path) != "" { // files without a subject and a visibility of their own are private
 		switch namespace := CutEnding(base); {
 		case len(dirs) == 2 && isNamespace(namespace):
 			note.Kind, note.Namespace = Items, namespace
@@ -642,7 +635,7 @@ func (l *Layout) Archived(p Place, subject string) string {
 		subject = l.owner()
 	}
 	name := path.Base(p.Path)
-	if InInbox(p.Path) {
+	if InboxOf(p.Path) != "" {
 		name = path.Base(InboxOf(p.Path)) + "-" + name
 	}
 	return archivedDay(SubjectDir(subject), p.Day, name)
@@ -682,12 +675,6 @@ func (r *Root) Path(below string) string {
 		return below
 	}
 	return r.Name + ":" + below
-}
-
-// IsRootPath reports whether a path has the form of a path in a root.
-func IsRootPath(path string) bool {
-	name, _, ok := strings.Cut(path, ":")
-	return ok && (name == MemoryRoot || ValidRoot(name) == nil)
 }
 
 // CutRoot returns the root of a file and its path below the root. For a file of the

@@ -156,9 +156,6 @@ const petMemory = `# 🧠 记忆
 
 ` + petFooter + "\n"
 
-// NewDaily returns the log of a day, YYYY-MM-DD.
-func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
-
 // Timestamp returns a time in the format of files: RFC 3339 in UTC, to the
 // second.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -176,7 +176,7 @@ func (p *docParser) setOwner() {
 // text of the owner is by guests, who can remove the attribute: in private the owner has no
 // inbox.
 func (p *docParser) sourceOf(source string) string {
-	if IsUntrustedSource(source) || !InInbox(p.d.Place.Path) || cmp.Or(p.owner, p.l.owner()) != p.l.owner() {
+	if IsUntrustedSource(source) || InboxOf(p.d.Place.Path) == "" || cmp.Or(p.owner, p.l.owner()) != p.l.owner() {
 		return source
 	}
 	return PublicSource + cmp.Or(source, "inbox")

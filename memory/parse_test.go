@@ -596,8 +596,8 @@ func TestWorstFiles(t *testing.T) {
 		within(name, func() {
 			d := parse([]byte(text))
 			for _, change := range []func(*Revision){
-				func(r *Revision) { r.AppendSection("10:30 AM", Markdown("- added")) },
-				func(r *Revision) { r.Append([]string{"Tasks"}, Markdown("- [ ] added")) },
+				func(r *Revision) { r.AppendSection("10:30 AM", verbatim("- added")) },
+				func(r *Revision) { r.Append([]string{"Tasks"}, verbatim("- [ ] added")) },
 			} {
 				r := d.Revise()
 				change(r)
@@ -754,7 +754,7 @@ func TestWritesKeepMasked(t *testing.T) {
 		"task":      {func(d *Document, r *Revision) { r.SetTask(0, 0, Done) }, strings.Replace(src, "[ ] rotate", "[x] rotate", 1)},
 		"attribute": {func(d *Document, r *Revision) { r.SetAttribute(0, "pin", "1") }, strings.Replace(src, " -->", " pin=1 -->", 1)},
 		"counters":  {func(d *Document, r *Revision) { r.SetCounters() }, strings.Replace(src, "0/9", "0/2", 1)},
-		"append":    {func(d *Document, r *Revision) { r.Append([]string{"Notes"}, Markdown("- e")) }, src + "- e\n"},
+		"append":    {func(d *Document, r *Revision) { r.Append([]string{"Notes"}, verbatim("- e")) }, src + "- e\n"},
 		"remove":    {func(d *Document, r *Revision) { r.Remove(1) }, strings.Replace(src, "- [ ] b\n", "", 1)},
 		"field":     {func(d *Document, r *Revision) { r.SetField("summary", d.Front.Summary); r.SetTask(1, 0, Done) }, strings.Replace(src, "[ ] b", "[x] b", 1)},
 	} {

@@ -112,7 +112,7 @@ func (w *passAttempt) cutFromEntry(i int, c *entryChange) error {
 	}
 	left, err := splice(d.Source[:e.Span.End], edits)
 	if err == nil {
-		w.replacements[i], err = Markdown(string(left[max(e.Span.Start, bomLen(d.Source)):])).fit(w.parse)
+		w.replacements[i], err = verbatim(string(left[max(e.Span.Start, bomLen(d.Source)):])).fit(w.parse)
 	}
 	w.editList = append(w.editList, edits...)
 	return err

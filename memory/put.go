@@ -40,8 +40,8 @@ const (
 	markdownForm             // the text as it is, which may have attributes of its own
 )
 
-// Markdown returns the request for a block of Markdown.
-func Markdown(text string) *Put { return &Put{Form: markdownForm, Text: text} }
+// verbatim returns the request for a block of Markdown.
+func verbatim(text string) *Put { return &Put{Form: markdownForm, Text: text} }
 
 // Fit finds the first form of the request that alone, in the file at path, is parsed to
 // exactly the requested entry. If there is none, the error matches [ErrText].

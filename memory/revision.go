@@ -137,7 +137,7 @@ func (r *Revision) Append(section []string, puts ...*Put) { r.insert(endOfSectio
 // marker and indentation. An empty path is the end of the text above the first
 // heading.
 func (r *Revision) AppendVerbatim(section []string, text string) {
-	r.insert(endOfSection, section, Markdown(text)).verbatim = true
+	r.insert(endOfSection, section, verbatim(text)).verbatim = true
 }
 
 // AppendSection adds a heading with entries at the

@@ -83,15 +83,15 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 			}
 			r.RemoveLines(i, parts)
 		case "replace":
-			r.Replace(entry(args[0]), Markdown(args[1]), testMeta.ModTime)
+			r.Replace(entry(args[0]), verbatim(args[1]), testMeta.ModTime)
 		case "insert":
-			r.Insert(entry(args[0]), Markdown(args[1]))
+			r.Insert(entry(args[0]), verbatim(args[1]))
 		case "append":
-			r.Append(args[:len(args)-1], Markdown(args[len(args)-1]))
+			r.Append(args[:len(args)-1], verbatim(args[len(args)-1]))
 		case "section":
 			var puts []*Put
 			for _, text := range args[1:] {
-				puts = append(puts, Markdown(text))
+				puts = append(puts, verbatim(text))
 			}
 			r.AppendSection(args[0], puts...)
 		case "counters":
@@ -121,10 +121,10 @@ func TestRevisionErrors(t *testing.T) {
 		d    *Document
 		wish func(*Revision)
 	}{
-		"replaced by nothing": {d, func(r *Revision) { r.Replace(0, Markdown(""), testMeta.ModTime) }},
-		"replaced and ticked": {d, func(r *Revision) { r.Replace(0, Markdown("- x"), testMeta.ModTime); r.SetTask(0, 0, Done) }},
-		"below what goes":     {d, func(r *Revision) { r.Remove(0); r.Insert(0, Markdown("- x")) }},
-		"too deep":            {d, func(r *Revision) { r.Append([]string{"1", "2", "3", "4", "5", "6"}, Markdown("- x")) }},
+		"replaced by nothing": {d, func(r *Revision) { r.Replace(0, verbatim(""), testMeta.ModTime) }},
+		"replaced and ticked": {d, func(r *Revision) { r.Replace(0, verbatim("- x"), testMeta.ModTime); r.SetTask(0, 0, Done) }},
+		"below what goes":     {d, func(r *Revision) { r.Remove(0); r.Insert(0, verbatim("- x")) }},
+		"too deep":            {d, func(r *Revision) { r.Append([]string{"1", "2", "3", "4", "5", "6"}, verbatim("- x")) }},
 	} {
 		r := c.d.Revise()
 		c.wish(r)
@@ -209,12 +209,12 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 	switch {
 	case op == 0 || entry < 0:
 		added = []string{"- added", "- [ ] added\n  more", "added", "```\nadded\n```", "> added"}[r.IntN(5)]
-		rev.Append([][]string{nil, {"Tasks"}, {"A", "B"}}[r.IntN(3)], Markdown(added))
+		rev.Append([][]string{nil, {"Tasks"}, {"A", "B"}}[r.IntN(3)], verbatim(added))
 	case op == 1:
 		rev.Remove(entry)
 	case op == 2:
 		added = "- added"
-		rev.Insert(entry, Markdown(added))
+		rev.Insert(entry, verbatim(added))
 	case op == 3:
 		rev.SetAttribute(entry, "source", "x y")
 	case op == 4:
@@ -232,7 +232,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 	default:
 		op = 6
 		added = "- [x] added"
-		rev.Replace(entry, Markdown(added), testMeta.ModTime)
+		rev.Replace(entry, verbatim(added), testMeta.ModTime)
 	}
 	out, err := rev.Apply(parse)
 	if d.Unsound && !rev.Empty() && err == nil {

@@ -258,7 +258,7 @@ type Merge struct {
 // A mergeItem is an item of a draft that is being merged.
 type mergeItem struct {
 	DraftEntry
-	Text  string // Markdown of a list item
+	Text  string // verbatim of a list item
 	Title string // folded title for matching
 	Into  int    // the paired entry, -1 if the item is new
 
@@ -360,7 +360,7 @@ func (l *Layout) draftSections(name string) []string {
 // parseDraftEntry parses a part of a draft. It returns an error unless the result is exactly
 // one list item with the intended content.
 func (l *Layout) parseDraftEntry(path string, p *DraftEntry, text string) (*Entry, error) {
-	put := Markdown(text)
+	put := verbatim(text)
 	if err := l.Fit(path, put); err != nil {
 		return nil, errors.New("text is not exactly one list item")
 	}
@@ -650,7 +650,7 @@ func (m *Merge) updateEntry(r *Revision, it *mergeItem, author Author, now time.
 // draftPut returns the request for an item of a draft. It sets the author only if the old or the
 // new one is untrusted.
 func draftPut(text string, author, old Author) *Put {
-	p := Markdown(text)
+	p := verbatim(text)
 	if author.Untrusted(View{}) || old.Untrusted(View{}) {
 		p.Attributes = map[string]string{"source": author.Source, "written_by": author.By}
 	}
@@ -728,7 +728,7 @@ func newSimilarTexts(texts []string) similarTexts {
 	}
 	sets := make(similarTexts, len(texts))
 	for i, text := range texts {
-		sets[i] = wordSet(TaskNorm(text))
+		sets[i] = letters.WordSet(TaskNorm(text))
 	}
 	return sets
 }
@@ -736,7 +736,7 @@ func newSimilarTexts(texts []string) similarTexts {
 // mostSimilar returns the index of the text that is most similar to text, the
 // last of equals, or -1 if none is similar.
 func (s similarTexts) mostSimilar(text string) int {
-	words := wordSet(TaskNorm(text))
+	words := letters.WordSet(TaskNorm(text))
 	best, at := minSimilar, -1
 	if len(words) < minSimilarWords {
 		return at
@@ -745,7 +745,7 @@ func (s similarTexts) mostSimilar(text string) int {
 		if len(set) < minSimilarWords {
 			continue
 		}
-		both := countCommon(words, set)
+		both := letters.CountCommon(words, set)
 		if share := float64(both) / float64(len(words)+len(set)-both); share >= best {
 			best, at = share, i
 		}

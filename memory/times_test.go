@@ -51,7 +51,7 @@ func FuzzAppendSection(f *testing.F) {
 		d := parse([]byte(file))
 		heading := d.ClockHeading(time.Date(2026, 2, 4, 10, 30, 0, 0, time.UTC), topic)
 		r := d.Revise()
-		r.AppendSection(heading, Markdown(lineOf(text)+" <!-- importance=0.5 -->"))
+		r.AppendSection(heading, verbatim(lineOf(text)+" <!-- importance=0.5 -->"))
 		out, err := r.Apply(parse)
 		if err != nil {
 			if file == "" || file == "# 2026-02-04\n" {

@@ -64,26 +64,6 @@ func CheckValue(text string) error {
 // of the direction of a word, which affect only the characters beside them.
 const harmless = "\r\u200e\u200f\u061c"
 
-// CheckLine returns an error if a text is not one line of visible characters.
-func CheckLine(text string) error {
-	if !utf8.ValidString(text) || len(text) > maxLineText || strings.ContainsAny(text, "\r\n\t") {
-		return errors.New("text is not one short line")
-	}
-	return CheckValue(text)
-}
-
-// maxLineText bounds the bytes of a line for [CheckLine].
-const maxLineText = 4 << 10
-
-// CheckForeign returns an error if a text of a public writer contains a
-// character that a reader does not see, see [letters.Characters].
-func CheckForeign(text string) error {
-	if r, found := letters.FirstInvisible(strings.ReplaceAll(text, "\r", "\n"), true); found {
-		return fmt.Errorf("text contains the invisible character %U; remove the character", r)
-	}
-	return nil
-}
-
 // lineOf returns client-supplied text as one line of Markdown. Line breaks become
 // spaces. The line is escaped so that it can only begin a paragraph, and does not
 // end with a block id.

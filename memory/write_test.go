@@ -255,8 +255,8 @@ func TestReplace(t *testing.T) {
 			"- **a**: 2 (added 2026-02-05) <!-- evidence=new.md updated=" + Timestamp(now) + " -->\n  <!-- keep -->\n  <!-- both -->\n"},
 		{"1. a\n2. **b** <!-- keep --> <!-- source=s evidence=old.md -->\n", Put{Form: FactForm, Title: "a", Text: "- x\n- `y` (added 2026-01-05)", Date: "2026-02-05"},
 			"1. a\n2. **a**:\n   - x\n   - `y` (added 2026-01-05)\n   <!-- keep -->\n   <!-- source=s -->\n"},
-		{"- a ^b1\n", *Markdown("- b\n  - c"), "- b ^b1\n  - c\n"},
-		{"- a <!-- id=x evidence=old.md -->\n  - c <!-- keep -->\n", *Markdown("- b\n  c"), "- b <!-- id=x -->\n  c\n  <!-- keep -->\n"},
+		{"- a ^b1\n", *verbatim("- b\n  - c"), "- b ^b1\n  - c\n"},
+		{"- a <!-- id=x evidence=old.md -->\n  - c <!-- keep -->\n", *verbatim("- b\n  c"), "- b <!-- id=x -->\n  c\n  <!-- keep -->\n"},
 	} {
 		src := c.before
 		for range 2 {

@@ -2,12 +2,14 @@ package ops
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/disk"
+	"github.com/memwatchd/memwatchd/internal/letters"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -146,7 +148,7 @@ func checkCharacters(c Call, req *api.Request) error {
 		return nil
 	}
 	return req.EachText(func(param, text string) error {
-		if err := memory.CheckForeign(text); err != nil {
+		if err := checkForeign(text); err != nil {
 			return api.Errorf(api.Invalid, "%s: %v", param, err)
 		}
 		return nil
@@ -237,4 +239,13 @@ func (m readOps) mayRevise(c Call, doc *memory.Document, r *memory.Revision) boo
 // of a file, all of which it can read.
 func (m readOps) mayChangeEntry(c Call, path string) func(*memory.Entry) bool {
 	return func(e *memory.Entry) bool { return m.mayChange(c, path, e.Partition, e.Author()) }
+}
+
+// checkForeign returns an error if a text of a public writer contains a
+// character that a reader does not see, see [letters.Characters].
+func checkForeign(text string) error {
+	if r, found := letters.FirstInvisible(strings.ReplaceAll(text, "\r", "\n"), true); found {
+		return fmt.Errorf("text contains the invisible character %U; remove the character", r)
+	}
+	return nil
 }

@@ -320,7 +320,7 @@ func (m writeOps) checkBullets(text string, bullets []string) error {
 		return fmt.Errorf("%d bullets instead of one to three", len(bullets))
 	}
 	for _, b := range bullets {
-		if len(memory.MissingWords(b, text)) > 0 {
+		if len(letters.MissingWords(b, text)) > 0 {
 			return errors.New("a bullet has a name or a number that is not in the text")
 		}
 		if err := m.checkBullet(b); err != nil {

@@ -241,7 +241,7 @@ func ownPlace(c Call, p memory.Place) bool {
 
 // badPath returns why a path cannot name a new file, or an empty string.
 func badPath(path string) string {
-	if memory.IsRootPath(path) { // whether or not there is such a folder
+	if isRootPath(path) { // whether or not there is such a folder
 		return "begins with a name and a colon, like the files of other folders, which are only read"
 	}
 	for name := range strings.SplitSeq(path, "/") {
@@ -255,4 +255,10 @@ func badPath(path string) string {
 		}
 	}
 	return ""
+}
+
+// isRootPath reports whether a path has the form of a path in a root.
+func isRootPath(path string) bool {
+	name, _, ok := strings.Cut(path, ":")
+	return ok && (name == memory.MemoryRoot || memory.ValidRoot(name) == nil)
 }

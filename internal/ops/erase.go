@@ -365,7 +365,7 @@ func (m adminOps) mayForget(c Call, path string) (may, shared bool) {
 	switch {
 	case inbox != "" && !disk.Within(path, inbox):
 		return false, true
-	case place.Owner != "" && !memory.InInbox(path):
+	case place.Owner != "" && memory.InboxOf(path) == "":
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
 	}
 	doc, err := m.Files.Load(path)

@@ -212,7 +212,7 @@ func TestGuestNames(t *testing.T) {
 		got, err := owner.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: r.URI})
 		checkError(t, err)
 		check(r.Name, got.Contents[0].Text)
-		if name := strings.TrimPrefix(r.Name, brief.Mark+" "); memory.InInbox(name) {
+		if name := strings.TrimPrefix(r.Name, brief.Mark+" "); memory.InboxOf(name) != "" {
 			paths = append(paths, name)
 		}
 	}

@@ -42,9 +42,9 @@ func (m writeOps) logTargets(c Call, day, visibility string) []writeTarget {
 	var fresh []byte
 	switch dir := memory.UserDir(subject); {
 	case m.inbox(c) == "" && subject == m.Owner:
-		usual, fresh = m.Layout.DailyPath(day), memory.NewDaily(day)
+		usual, fresh = m.Layout.DailyPath(day), newDaily(day)
 	case m.inbox(c) == "" && m.Layout.Users != nil && m.Layout.Users(dir):
-		usual, fresh = m.Layout.UserDailyPath(dir, day), memory.WithSubject(memory.NewDaily(day), subject)
+		usual, fresh = m.Layout.UserDailyPath(dir, day), memory.WithSubject(newDaily(day), subject)
 	default:
 		usual, place = m.dayDir(c, day)+"/"+memory.SessionFile(subject), memory.PrivateOnly
 		fresh = memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject})
@@ -78,7 +78,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l *logEdit) (after *mem
 	if m.isReviewed(c) && !l.tasks {
 		l.review()
 		l.others = m.offeredFiles()
-		targets = []writeTarget{{path: m.Layout.ReviewPath(day), initial: memory.NewDaily(day)}}
+		targets = []writeTarget{{path: m.Layout.ReviewPath(day), initial: newDaily(day)}}
 		before = l.at.AddDate(0, 0, 1).Format(time.DateOnly) // the log of the day is another file
 	}
 	if l.earlier {
@@ -363,3 +363,6 @@ func projectTags(project string) []string {
 	}
 	return []string{projectTag + project}
 }
+
+// newDaily returns the log of a day, YYYY-MM-DD.
+func newDaily(day string) []byte { return []byte("# " + day + "\n") }

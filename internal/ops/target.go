@@ -111,7 +111,7 @@ func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 	var known []writeTarget
 	for _, doc := range m.sessionFiles(c, d.session, d.day) {
 		author := doc.Front.Author()
-		if memory.InInbox(doc.Place.Path) || author.Untrusted(c.View) && (c.View.Private() ||
+		if memory.InboxOf(doc.Place.Path) != "" || author.Untrusted(c.View) && (c.View.Private() ||
 			!m.mayChange(c, doc.Place.Path, doc.Partition, author)) {
 			continue // a guessed session id must not attract the text of others
 		}

@@ -109,7 +109,7 @@ func (m adminOps) ownDirs(c Call) (dirs []string) {
 // filesToWipe returns the files of the subjects of the call.
 func (m adminOps) filesToWipe(c Call, sessions bool) (files []string) {
 	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
-		return m.isOwn(c, f.Path) || f.Kind == memory.Session && sessions || memory.InInbox(f.Path)
+		return m.isOwn(c, f.Path) || f.Kind == memory.Session && sessions || memory.InboxOf(f.Path) != ""
 	}) {
 		if m.isOwn(c, doc.Place.Path) || slices.Contains(c.View.Subjects(), doc.Partition.Owner) {
 			files = append(files, doc.Place.Path)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/importer"
@@ -169,7 +170,7 @@ var freeText = []string{"Content", "Terms", "TitleTerms"}
 func checkLines(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
-		return memory.CheckLine(v.String())
+		return checkLine(v.String())
 	case reflect.Pointer:
 		return checkLines(v.Elem()) // of nil, the zero Value
 	case reflect.Slice:
@@ -234,3 +235,14 @@ func (o *Object) rev() int64 {
 	}
 	return 0
 }
+
+// checkLine returns an error if a text is not one line of visible characters.
+func checkLine(text string) error {
+	if !utf8.ValidString(text) || len(text) > maxLineText || strings.ContainsAny(text, "\r\n\t") {
+		return errors.New("text is not one short line")
+	}
+	return memory.CheckValue(text)
+}
+
+// maxLineText bounds the bytes of a line for [checkLine].
+const maxLineText = 4 << 10

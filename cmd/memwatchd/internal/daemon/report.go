@@ -150,7 +150,7 @@ func (d *daemon) listProblems() []api.FileProblem {
 	d.pipeline.overwritten.problems(add)
 	d.transcripts.list(add)
 	for of, paths := range d.pipeline.copies.byFile() {
-		if len(paths) >= memory.ManyCopies {
+		if len(paths) >= manyCopies {
 			add(of, "conflict_copies", fmt.Sprintf("%d conflict copies; Syncthing keeps 10 by default and deletes the oldest; "+
 				"run `memwatchd conflicts merge`", len(paths)))
 		}
@@ -337,3 +337,7 @@ func readMetric(name string) uint64 {
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
+
+// manyCopies is the number of conflict copies of one file that is a problem. Syncthing
+// keeps ten by default, and deletes the oldest if it makes another one.
+const manyCopies = 8
