@@ -90,6 +90,7 @@ var openers = map[string]string{
 	"watcher/sync.go":         "cookies, in a directory of the state",
 	"watcher/system_linux.go": "the kernel's limit of watches",
 	"ipc/listener.go":         "sockets",
+	"internal/importer/":      "the files to import",
 	"internal/ops/erase.go":   "the file of pending erasures, in a directory of the state",
 	"internal/ops/context.go": "the directory of an agent, for its project",
 }

@@ -53,6 +53,7 @@ type actor struct {
 func TestRaceSoak(t *testing.T) {
 	t.Parallel()
 	s := &soak{live: newLive(t, t.TempDir(), ""), length: 30 * time.Second, seed: rand.Uint64()}
+	s.env = append(s.env, "MEMWATCHD_MEMORY_USERS=alice")
 	if text := os.Getenv("SOAK"); text != "" {
 		var err error
 		s.length, err = time.ParseDuration(text)

@@ -74,7 +74,7 @@ func (h *hook) essence(head, conversation transcript.Conversation) (requests []s
 		}
 	}
 	for some := range slices.Chunk(bullets, bulletsPerRequest) {
-		requests = append(requests, spooled{CaptureRequest: api.CaptureRequest{Bullets: some, Type: "crumb"}})
+		requests = append(requests, spooled{CaptureRequest: api.CaptureRequest{Bullets: some}})
 	}
 	draft := h.sessionDraft(subjectOf(head), conversation, decisions)
 	if h.input.Session != "" && len(draft.Draft.Facts)+len(draft.Draft.Tasks) > 0 {
