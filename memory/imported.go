@@ -195,7 +195,7 @@ func (l *Layout) FitImported(path string, p *Put) error {
 	p.Form = markdownForm
 	for _, p.Text = range []string{strings.Trim(cleanText(text), "\n"), ListItem(text)} {
 		d := l.Parse(path, []byte(p.Text+"\n\n# Next\n"), Meta{})
-		if len(d.Entries) == 2 && d.Entries[0].Attributes == nil {
+		if len(d.Entries) == 2 && d.Entries[0].Block != EmptyHeading && d.Entries[0].Attributes == nil {
 			p.Attributes[OriginAttribute] = TextDigest(d.Entries[0].Norm)
 			err = l.Fit(path, p)
 		}

@@ -71,7 +71,9 @@ func (p *Put) fit(parse func(source []byte) *Document) (*Document, error) {
 		attributes := map[string]string{}
 		maps.Copy(attributes, p.Attributes)
 		delete(attributes, "evidence")
-		attributes["encoding"] = f.encoding
+		if p.Form == ValueForm {
+			attributes["encoding"] = f.encoding
+		}
 		text := f.with(strings.TrimSpace(p.anchor+" "+commentOf(attributes, p.Evidence)), p.below)
 		d := p.alone
 		if d == nil || string(d.Source) != text {
