@@ -138,6 +138,9 @@ func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoRe
 					err = contentErr
 				}
 			}
+			if err == nil && bytes.Equal(text, now) {
+				err = &ConflictError{r.ID, path, "the file already has the text of this version"}
+			}
 			return text, err
 		})
 	return result, nil
