@@ -286,3 +286,24 @@ func TestForgetChangedJustNow(t *testing.T) {
 	}
 	d.want(t, "MEMORY.md", saved)
 }
+
+// TestForgetUneditable checks that the text in a file that is never changed stays, and that the answer
+// says so, why, and what to do.
+func TestForgetUneditable(t *testing.T) {
+	for text, reason := range map[string]string{
+		"- a secret\r- tea\r":                                "line endings LF or CRLF",
+		"- tea\n- x\r\n- a secret\r":                         "line endings LF or CRLF",
+		"- a secret\n" + strings.Repeat("- ", 120) + "tea\n": "Indent them less",
+		"\n---\nsummary: x\n---\n- a secret\n":               "remove the space above it",
+		"---\nsummary: [\n---\n- a secret\n":                 "Until the frontmatter is fixed",
+	} {
+		d := newDisk(t, map[string]string{"MEMORY.md": text, "notes/a.md": "- a secret\n- tea\n"})
+		a, err := d.forget(t, owner, "secret", -1)
+		if err != nil || len(a.Removed) != 1 || len(a.Failed) != 1 || a.Total != 1 ||
+			!strings.Contains(a.Failed[0].Reason, reason) {
+			t.Errorf("%q: %+v, %v", text, a, err)
+		}
+		d.want(t, "MEMORY.md", text)
+		d.want(t, "notes/a.md", "- tea\n")
+	}
+}
