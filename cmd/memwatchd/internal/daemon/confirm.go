@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxRetryWait bounds the wait between attempts to complete an index that cannot
@@ -88,6 +91,12 @@ func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 			status := d.index.Status()
 			d.logger.Info("index is complete", "files", status.Files, "entries", status.Entries,
 				"took", time.Since(d.started).Round(time.Millisecond))
+			mixed := slices.DeleteFunc(d.listProblems(),
+				func(p api.FileProblem) bool { return p.Code != memory.PrivateMarked })
+			if len(mixed) > 0 {
+				d.logger.Warn("private text makes all of its public file private; memwatchd check --fix splits such files",
+					"files", len(mixed))
+			}
 			return nil
 		}
 		d.logger.Warn("index is not complete yet", "err", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -18,6 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 var components = []agents.Component{agents.MCP, agents.Hooks}
@@ -139,7 +141,7 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names, watch []string, atLogin bo
 	if atLogin {
 		fmt.Fprintf(g.Stdout, "This file starts the daemon at login: %s\n", term.EscapeLine(service.Path(c.Name)))
 	}
-	memory := *g
+	named := *g
 	g.Config.Dir = "" // the configuration names it
 	m, err := ThisMachine()
 	if err != nil {
@@ -164,7 +166,7 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names, watch []string, atLogin bo
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
-	if err := createMemory(&memory, false, false, "", "", watch...); err != nil {
+	if err := createMemory(&named, false, false, "", "", watch...); err != nil {
 		return err
 	}
 	fmt.Fprintln(g.Stdout)
@@ -186,6 +188,19 @@ func setUp(cmd *cobra.Command, g *cli.Globals, names, watch []string, atLogin bo
 		if status := cli.Execute(cmd.Context(), root, words, g.Stderr); status != 0 {
 			return fmt.Errorf("setup: the memory does not work yet: run `%s`", g.Config.Command("doctor"))
 		}
+	}
+	_, daemon, err := g.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	check, err := client.Call(cmd.Context(), daemon, api.CheckRequest{})
+	if err != nil {
+		return err
+	}
+	mixed := slices.DeleteFunc(check.Problems, func(p api.FileProblem) bool { return p.Code != memory.PrivateMarked })
+	if len(mixed) > 0 {
+		fmt.Fprintf(g.Stdout, "\nPrivate text makes all of its public file private in %s. To split them: %s\n",
+			api.Plural(len(mixed), "file"), g.Config.Command("check --fix"))
 	}
 	fmt.Fprintf(g.Stdout, "\nTo remove all of this, but no file of the memory: %s\n",
 		g.Config.Command("uninstall --write"))
