@@ -74,17 +74,17 @@ func (p *docParser) setReaders() {
 	d.public, d.private = p.partitionFor(PublicOK), p.partitionFor(PrivateOnly)
 }
 
-// Unmarked returns the visibility that the file has without the marks in its text. A private
-// text must not be added to a file that only marks make private: it would become public with
-// the rest when they go.
-func (d *Document) Unmarked() Visibility { return d.unmarked }
+// Takes reports whether a text of a visibility may be added to the file: the file has this
+// visibility, and also without the marks in its text. A private text in a file that only marks
+// make private would become public with the rest when they go.
+func (d *Document) Takes(v Visibility) bool { return d.Partition.Visibility == v && d.unmarked == v }
 
 // frontMayTell returns a function that reports whether generated values of the frontmatter may
 // depend on an entry. If only marks make the file private, the frontmatter becomes public
 // when the marked text goes, so the values do not depend on that text.
 func (d *Document) frontMayTell() func(entry int) bool {
-	of := d.readersOf(d.Unmarked())
-	return func(entry int) bool { return d.Unmarked() == PrivateOnly || of[entry] == PublicOK && !d.doubtful }
+	of := d.readersOf(d.unmarked)
+	return func(entry int) bool { return d.unmarked == PrivateOnly || of[entry] == PublicOK && !d.doubtful }
 }
 
 // InPrivate reports whether the document contains a <private> tag, or text whose readers

@@ -241,7 +241,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 // file private and the revision may remove the mark: the rest of the file must not become
 // public.
 func (r *Revision) keepReaders() *Revision {
-	marked := r.doc.Unmarked() != r.doc.Partition.Visibility
+	marked := r.doc.unmarked != r.doc.Partition.Visibility
 	for _, c := range r.entries {
 		if marked && (c.remove || c.replace != nil || c.cut != nil || len(c.attributes) > 0) {
 			kept := *r

@@ -228,7 +228,7 @@ const privateText = "private text"
 // entriesFor returns the entries of the draft that belong in a file. A public
 // file gets no private entries.
 func (d *sessionDraft) entriesFor(doc *memory.Document) []memory.DraftEntry {
-	if doc.Unmarked() != memory.PublicOK {
+	if doc.Takes(memory.PrivateOnly) {
 		return d.entries
 	}
 	return slices.DeleteFunc(slices.Clone(d.entries), func(p memory.DraftEntry) bool { return p.Private })
@@ -416,7 +416,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *memory.Merge, befo
 	if doc == nil {
 		return
 	}
-	if doc.Unmarked() == memory.PublicOK {
+	if !doc.Takes(memory.PrivateOnly) {
 		for _, p := range d.entries {
 			if p.Private {
 				answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: privateText})

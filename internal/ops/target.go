@@ -71,8 +71,7 @@ func eachTarget(list []writeTarget, use func(writeTarget) error) (err error) {
 // checkTarget returns an error if the caller must not write the text to a file: the file has
 // another audience than the text, or the caller cannot read the file although it should.
 func (t *writeTarget) checkTarget(c Call, doc *memory.Document) error {
-	fits := t.audience == "" ||
-		t.audience == doc.Partition.Visibility.String() && t.audience == doc.Unmarked().String()
+	fits := t.audience == "" || doc.Takes(memory.ParseVisibility(t.audience))
 	switch known := doc.For(c.View); {
 	case !fits, t.unseen && known != nil:
 		return skipError{errAudience(t.path)}
@@ -125,7 +124,7 @@ func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, notes *[]string) error {
 	switch id := doc.Front.SessionID; {
 	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
-		d.isPrivate() && doc.Unmarked() == memory.PublicOK, !m.continuesIn(c, doc),
+		d.isPrivate() && !doc.Takes(memory.PrivateOnly), !m.continuesIn(c, doc),
 		d.head.ContactID != "" && doc.Front.ContactID != "" && doc.Front.ContactID != d.head.ContactID:
 		return skipError{api.Errorf(api.Conflict, "%s belongs to another session, contact or audience than "+
 			"the draft of session %q", doc.Place.Path, d.session).
@@ -145,7 +144,7 @@ func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, not
 // sessions are private, a caller in private does not continue a file that was
 // written in public: the text would become public with it.
 func (m readOps) continuesIn(c Call, doc *memory.Document) bool {
-	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Unmarked() == memory.PublicOK &&
+	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && !doc.Takes(memory.PrivateOnly) &&
 		strings.HasPrefix(doc.Front.Source, memory.PublicSource) {
 		return false
 	}

@@ -270,7 +270,7 @@ func (m adminOps) splitFile(ctx context.Context, path, group string) (id, to str
 				alone, after := parse(split.Path, slices.Concat(split.New, split.Move)), parse(split.Path, text)
 				last := after.Entries[max(0, len(after.Entries)-len(alone.Entries)):]
 				switch {
-				case after.Partition != alone.Partition || after.Unmarked() != alone.Unmarked():
+				case after.Partition != alone.Partition || !after.Takes(alone.Partition.Visibility):
 					return nil, errAudience(split.Path)
 				case !slices.EqualFunc(last, alone.Entries, func(a, b memory.Entry) bool { return a.Norm == b.Norm }):
 					return nil, api.Errorf(api.Conflict, "an entry would merge with the last one of %s", split.Path).
