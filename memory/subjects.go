@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -424,30 +423,21 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 		return nil, err
 	}
 	ln := splitLines(unixText(src))
-	after, indent := ln.count(), 2 // insert below line after, indented by indent
-	switch {
-	case node == nil:
-	case len(links.Content) > 0:
-		last := links.Content[len(links.Content)-1]
-		after, indent = last.Line, links.Content[0].Column-1
-	default:
-		after = node.Line
+	end, line := string(ln.ending(src, 1)), 1
+	at, head, indent := bomLen(src), "links:"+end, 2
+	if node != nil {
+		line, head = node.Line, ""
+		at = ln.start(line + 1)
 	}
-	end := string(ln.ending(src, after))
-	at := ln.start(after + 1)
-	unended := at == len(src) && at > 0 && len(trimEnding(src)) == at && !bytes.Equal(src, bom)
-	text := strings.Repeat(" ", indent) + yamlScalar(key, false) + ": " + yamlScalar(subject, IsDay(subject)) + end
-	if node == nil {
-		text = "links:" + end + text
+	if len(links.Content) > 0 {
+		indent = links.Content[0].Column - 1
 	}
-	if unended {
-		text = end + strings.TrimSuffix(text, end)
-	}
+	text := head + strings.Repeat(" ", indent) + yamlScalar(key, false) + ": " + yamlScalar(subject, IsDay(subject)) + end
 	if next, ok := editLinks(src, textEdit{Span{at, at}, []byte(text)}, want); ok {
 		return next, nil
 	}
 	return nil, fmt.Errorf("%s line %d: write each link on a line of its own below links, or add the new link by hand",
-		IdentitiesPath, after)
+		IdentitiesPath, line)
 }
 
 // UnlinkKey returns the source of the file of links without a link. It fails if
@@ -468,9 +458,6 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 			continue
 		}
 		line = links.Content[i].Line
-		if links.Style&yaml.FlowStyle != 0 {
-			break
-		}
 		if next, ok := editLinks(src, textEdit{ln.span(line, links.Content[i+1].Line), nil}, want); ok {
 			return next, nil
 		}
