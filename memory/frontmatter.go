@@ -150,8 +150,8 @@ func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 	if len(text) > limit {
 		return nil, &lineError{first, fmt.Sprintf("longer than %d KiB", limit>>10)}
 	}
-	if !utf8.Valid(text) {
-		return nil, &lineError{first, "not valid UTF-8"}
+	if bytes.ContainsAny(text, "\u0085\u2028\u2029") {
+		return nil, &lineError{first, "a line break of YAML other than LF and CRLF (U+0085, U+2028 or U+2029); remove it"}
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -163,11 +163,8 @@ func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 		}
 		return nil, &lineError{first + line, msg}
 	}
-	if doc.Kind == 0 || len(doc.Content) == 0 {
-		return &yaml.Node{Kind: yaml.MappingNode}, nil
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+	root := append(doc.Content, &yaml.Node{Tag: "!!null"})[0]
+	if root.Tag == "!!null" {
 		return &yaml.Node{Kind: yaml.MappingNode}, nil
 	}
 	if root.Kind != yaml.MappingNode {
@@ -219,17 +216,12 @@ func (p *docParser) parseFields(src, text []byte, inner Span) error {
 	if err != nil {
 		return err
 	}
-	starts := yamlLines(text[inner.Start:inner.End])
-	lineAt := func(line int) int { // offset of a 1-based line of text
-		if line > len(starts) {
-			return inner.End
-		}
-		return inner.Start + starts[line-1]
-	}
+	ln := splitLines(text[inner.Start:inner.End])
+	lineAt := func(line int) int { return inner.Start + ln.start(line) }
 	for i := 0; i < len(root.Content); i += 2 {
 		k, v := root.Content[i], root.Content[i+1]
 		field := Field{Key: k.Value, Value: plainValue(v), Line: first + k.Line - 1}
-		next := len(starts) + 1
+		next := ln.count() + 1
 		if i+2 < len(root.Content) {
 			next = root.Content[i+2].Line
 		}
@@ -240,23 +232,6 @@ func (p *docParser) parseFields(src, text []byte, inner Span) error {
 	}
 	p.setFrontValues()
 	return nil
-}
-
-// yamlLines returns the offsets of the lines as defined by YAML, which has more
-// line breaks than Markdown.
-func yamlLines(b []byte) []int {
-	var starts []int
-	for at := 0; at < len(b); {
-		starts = append(starts, at)
-		n := lineLen(b[at:])
-		for _, br := range []string{"\u0085", "\u2028", "\u2029"} {
-			if i := bytes.Index(b[at:at+n], []byte(br)); i >= 0 {
-				n = i + len(br)
-			}
-		}
-		at += n
-	}
-	return starts
 }
 
 // trimComments excludes the blank lines and comments between a value and the
