@@ -38,6 +38,8 @@ const (
 	PublicMarked  = "public_mark"
 )
 
+const splitsFiles = ", as `memwatchd check --fix` does in the memory directory"
+
 // setReaders determines the partition of the file.
 func (p *docParser) setReaders() {
 	d, visibility := p.d, p.defaultVisibility
@@ -56,19 +58,16 @@ func (p *docParser) setReaders() {
 		}
 	}
 	d.doubtful = p.doubtful
-	fix := " (`memwatchd check --fix`)"
-	if d.Place.Root != "" {
-		fix = ""
-	}
 	switch line, private := first[PrivateOnly]; {
 	case p.doubtful:
 		visibility = PrivateOnly
 	case visibility == PublicOK && private:
 		visibility = PrivateOnly
-		p.addProblem(PrivateMarked, line, "the private text here makes the whole file private; move it to a file of its own"+fix)
+		p.addProblem(PrivateMarked, line, "the private text here makes the whole file private; move it to a file of its own"+
+			splitsFiles)
 	case visibility == PrivateOnly && first[PublicOK] > 0:
 		p.addProblem(PublicMarked, first[PublicOK],
-			"visibility=public_ok has no effect in a private file; move the text to a file of its own"+fix)
+			"visibility=public_ok has no effect in a private file; move the text to a file of its own"+splitsFiles)
 	}
 	d.Partition, d.unmarked = p.partitionFor(visibility), p.defaultVisibility
 	d.public, d.private = p.partitionFor(PublicOK), p.partitionFor(PrivateOnly)

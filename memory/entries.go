@@ -309,8 +309,7 @@ func (p *docParser) itemNorm(b *block, item int, commitment bool) string {
 // open.
 func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
 	n := boxLen(string(lf.buf[:min(len(lf.buf), 8)]))
-	if n == 0 && (!commitment || len(lf.buf) > 2 && lf.buf[0] == '[' &&
-		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0) {
+	if n == 0 && (!commitment || bytes.HasPrefix(lf.buf, []byte("[-]"))) {
 		return t, false
 	}
 	text := p.displayOf(lf.textFrom(n))

@@ -478,10 +478,7 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 	}
 	in := b[i+2 : min(len(b), i+2+maxLinkText)]
 	n := bytes.Index(in, []byte("]]"))
-	if n <= 0 || bytes.IndexByte(in[:n], '\n') >= 0 || bytes.IndexByte(in[:n], '[') >= 0 {
-		return 0, false
-	}
-	if bytes.Contains(b[i:i+2+n], commentOpen) {
+	if n <= 0 || bytes.ContainsAny(in[:n], "\n[") || bytes.Contains(in[:n], commentOpen) {
 		return 0, false
 	}
 	target, text, named := strings.Cut(string(in[:n]), "|")
@@ -490,10 +487,7 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 		text = target
 	}
 	target, anchor, _ := strings.Cut(target, "#")
-	_, md := CutMarkdown(target)
-	if embed := i > 0 && b[i-1] == '!'; !embed || md || !attachmentRE().MatchString(target) {
-		f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
-	}
+	f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
 	return i + 2 + n + 2, true
 }
 

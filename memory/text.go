@@ -135,9 +135,6 @@ func removeSpans(out, line []byte, start int, cuts []Span) []byte {
 			continue
 		}
 		out, at = append(out, line[at:from]...), to
-		if from > 0 && line[from-1] == ' ' && to < len(line) && line[to] == ' ' {
-			at++
-		}
 	}
 	return append(out, line[at:]...)
 }
