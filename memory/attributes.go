@@ -319,3 +319,6 @@ var (
 	commentOpen  = []byte("<!--")
 	commentClose = []byte("-->")
 )
+
+// EntryTypes contains the types of entries.
+var EntryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}

@@ -502,30 +502,3 @@ func inInjectedBlock(line string, filtered bool) bool {
 	return strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") ||
 		!filtered && strings.HasPrefix(line, "- ") || filtered && named && isNamespace(name)
 }
-
-// A lineRange is a range of 1-based lines, inclusive.
-type lineRange struct{ from, to int }
-
-func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
-
-// regions is a sorted list of ranges without common lines.
-type regions []lineRange
-
-func (list regions) overlaps(from, to int) bool {
-	i, _ := slices.BinarySearchFunc(list, from, func(r lineRange, line int) int { return r.to - line })
-	return i < len(list) && list[i].overlaps(from, to)
-}
-
-// joinRegions sorts regions and joins those that have a line in common.
-func joinRegions(regions []lineRange) []lineRange {
-	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
-	merged := regions[:0]
-	for _, r := range regions {
-		if n := len(merged); n > 0 && r.from <= merged[n-1].to {
-			merged[n-1].to = max(merged[n-1].to, r.to)
-		} else {
-			merged = append(merged, r)
-		}
-	}
-	return merged
-}

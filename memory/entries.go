@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
 	"path"
 	"slices"
@@ -573,16 +572,4 @@ func (p *docParser) defaultType(s section) string {
 		return "crumb"
 	}
 	return "fact"
-}
-
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-const idDigits = 10
-
-// hashID returns the derived id for a hash input.
-func hashID(b []byte) string {
-	sum := sha256.Sum256(b)
-	var out [16]byte
-	idEncoding.Encode(out[:], sum[:10])
-	return "~" + string(out[:idDigits])
 }

@@ -314,9 +314,3 @@ func (e *Entry) SummaryText() string {
 	_, text := splitTitle(e.Content())
 	return strings.TrimSpace(text)
 }
-
-// IsAt reports whether an entry has the title, the text and the evidence of a requested
-// summary.
-func (p *Put) IsAt(e *Entry) bool {
-	return e.Block == Item && e.Title == p.Title && e.SummaryText() == p.Text && slices.Equal(e.Evidence, p.Evidence)
-}

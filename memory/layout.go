@@ -334,49 +334,6 @@ func conflictMark(base string) int {
 	return -1
 }
 
-// ParseCopy parses a conflict copy: the entries that the original lacks. They are
-// public only if all text of both files is public and has the same owner, because
-// either version may have restricted the other. If the files have different
-// owners, the copy has no readers. A nil original is missing or unreadable.
-//
-// An entry that one of the other copies contains, for the same readers, is left to
-// that copy, so that it is counted once.
-//
-// A copy has neither frontmatter nor tasks: it is never changed, and its session or
-// its tasks exist in the original.
-func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Document, others ...*Document) *Document {
-	d := l.Parse(path, src, meta)
-	if original == nil || d.Unsound || original.Unsound || d.Partition != original.Partition {
-		meta.Unstable = true // makes all of it private
-		d = l.Parse(path, src, meta)
-	}
-	copied := *d
-	copied.Claim, copied.Front = "", Front{Span: d.Front.Span, Present: d.Front.Present}
-	copied.Problems = []Problem{{"conflict_copy", 0,
-		"conflict copy of " + copied.Place.Copy + "; run `memwatchd conflicts merge`"}}
-	if original != nil && original.private != d.private {
-		copied.Partition, copied.Entries = Partition{Owner: longtermKey("")}, nil
-		return &copied
-	}
-	there := map[string]bool{}
-	for _, of := range slices.Concat(others, []*Document{original}) {
-		if of != nil && (of == original || of.Partition == copied.Partition) {
-			for i := range of.Entries {
-				there[of.Entries[i].Norm] = true
-			}
-		}
-	}
-	copied.Entries = make([]Entry, 0, len(d.Entries))
-	for _, e := range d.Entries {
-		if there[e.Norm] {
-			continue
-		}
-		e.Tasks, e.Partition = nil, copied.Partition
-		copied.Entries = append(copied.Entries, e)
-	}
-	return &copied
-}
-
 // Layout holds the configuration of a root: the meaning of paths and the rules
 // of parsing that are not in the files. The zero value is usable. A Layout is
 // safe for concurrent use if it is not changed.

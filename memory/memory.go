@@ -5,11 +5,11 @@
 // parser never fails: it records a [Problem] on the [Document] and continues.
 // Text of doubtful visibility becomes private.
 //
-// The files, each of which uses those before it:
-//   - values and normal forms: memory, text, times;
-//   - paths and readers: layout, subjects;
-//   - reading: frontmatter, attributes, inline, tasks, blocks, document, parse, entries;
-//   - changing: write, items, revision, edits, parts, verify;
+// The files, each of which uses those before it, with few exceptions:
+//   - values and normal forms: memory, text;
+//   - paths and readers: subjects, layout;
+//   - reading: document, attributes, times, frontmatter, words, inline, blocks, tasks, parse, entries;
+//   - changing: write, edits, audience, items, revision, verify, put, parts;
 //   - forms of files and merges: longterm, session, judge, versions, imported.
 package memory
 

@@ -244,3 +244,9 @@ func (p *Put) Inherit(old *Entry, now time.Time) {
 	}
 	p.Attributes = attributes
 }
+
+// IsAt reports whether an entry has the title, the text and the evidence of a requested
+// summary.
+func (p *Put) IsAt(e *Entry) bool {
+	return e.Block == Item && e.Title == p.Title && e.SummaryText() == p.Text && slices.Equal(e.Evidence, p.Evidence)
+}

@@ -12,9 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/letters"
 )
 
-// EntryTypes contains the types of entries.
-var EntryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
-
 var namespaceTypes = map[string]string{
 	"profile": "fact", "preference": "preference", "fact": "fact", "project": "project", "task_state": "project",
 }
