@@ -100,15 +100,6 @@ type ItemDeleteAnswer struct {
 	Disabled bool     `json:"disabled,omitempty"`
 }
 
-// ItemVisibilityRequest requests a change of the visibility of an item.
-type ItemVisibilityRequest struct {
-	ID         string `json:"id" arg:"1" doc:"id of the item"`
-	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
-	Fresh
-	Scope
-	For[ItemAnswer]
-}
-
 // render adds the value of an item that was read, or the place of one that was written.
 func (a *ItemAnswer) render(t *Text) {
 	switch {

@@ -15,8 +15,8 @@ import (
 )
 
 // A reader reads one version of the table and one state of the store, so it needs no lock. A
-// search is one in four layers: a request adds the words of a query, matches the candidates,
-// ranked their order, and search the answer. Each layer calls those before it only.
+// search has four more layers: request adds the words of the query, matches the candidates,
+// ranked their order, and search the answer. Each layer calls only those before it.
 type reader struct {
 	ctx       context.Context
 	view      memory.View

@@ -16,7 +16,7 @@ import (
 )
 
 func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
-	today, err := m.parseDay("day", cmp.Or(r.Day, "today"))
+	today, err := m.parseDay(cmp.Or(r.Day, "today"))
 	if err != nil {
 		return nil, err
 	}

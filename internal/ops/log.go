@@ -153,7 +153,7 @@ func (m writeOps) logTime(clock, day string) (time.Time, error) {
 	at := now
 	if day != "" {
 		var err error
-		day, err = m.parseDay("day", day)
+		day, err = m.parseDay(day)
 		if err != nil {
 			return at, err
 		}

@@ -324,11 +324,11 @@ func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) 
 }
 
 // parseDay returns the day that a caller names, in the form 2026-02-04.
-func (m readOps) parseDay(name, s string) (string, error) {
+func (m readOps) parseDay(s string) (string, error) {
 	first, last, ok := dates.Parse(s, m.Now().In(m.Location))
 	if day := first.Format(time.DateOnly); ok && first != last && day == last.Format(time.DateOnly) {
 		return day, nil
 	}
-	return "", api.Errorf(api.Invalid, "%s: %q is not a day", name, s).
+	return "", api.Errorf(api.Invalid, "day: %q is not a day", s).
 		WithHint("use a day such as 2026-02-04, today, yesterday, or a weekday")
 }

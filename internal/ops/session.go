@@ -123,7 +123,7 @@ func (d *sessionDraft) isPrivate() bool { return d.head.Visibility == memory.Pri
 // readDraft validates a request. It leaves out secret parts, and private parts if
 // the file of a new session would be public.
 func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
-	day, err := m.parseDay("day", cmp.Or(r.Day, "today"))
+	day, err := m.parseDay(cmp.Or(r.Day, "today"))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/outbound"
 	"github.com/memwatchd/memwatchd/internal/share"
 )
@@ -38,15 +37,13 @@ type Client struct {
 
 	Timeout time.Duration // of each request; DefaultTimeout if zero
 
-	Prefix string // of the names of collections, for several memories in one cluster
+	Prefix string // of the names of collections; set by tests that share a cluster
 
 	once   sync.Once
 	client *http.Client
 }
 
 var _ share.Store = (*Client)(nil)
-
-var prefixRE = lazyregexp.New(`^(?:[A-Z][A-Za-z0-9_]{0,63})?$`)
 
 // Ready implements [share.Store].
 func (c *Client) Ready(ctx context.Context) error {
