@@ -102,7 +102,7 @@ func paramsOf(t reflect.Type) []*Param {
 		switch size := f.Tag.Get("size"); size {
 		case "":
 			p.Size = MaxName
-		case "request":
+		case "request": // bounded by the request only
 		default:
 			p.Size, _ = strconv.Atoi(size)
 		}

@@ -12,7 +12,7 @@ type counts struct{ entries, withAll, files int }
 
 // bestByWords returns the first n candidates by words, and counts all candidates.
 func (s *matches) bestByWords(n int) (top []candidate, total counts) {
-	// The first n in top are the best before the last sort, at most n later ones follow.
+	// After a sort, top[:n] are the best candidates so far, and at most n new ones follow.
 	sorted := false
 	last := uint32(noFile) // file of the candidate before
 	s.eachMatch(func(c candidate) {

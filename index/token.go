@@ -216,7 +216,7 @@ func (a *analyzer) readRune(r rune, start, end int, raw bool) {
 		a.emit(token{term: string(r), start: start, end: end})
 	case c == classNone:
 		a.flushWord()
-	case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
+	case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin): // part of no word
 	default:
 		a.word = append(a.word, wordRune{r, start, end})
 	}

@@ -142,7 +142,7 @@ func (m *VersionMerge) count() {
 	}
 	for _, n := range p.list {
 		switch ours := n.in[ourVersion]; {
-		case n.piece().front != "":
+		case n.piece().front != "": // frontmatter, which is not counted
 		case ours == nil:
 			m.Added++
 		default:

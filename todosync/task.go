@@ -232,7 +232,7 @@ func (r *Rules) bestMatches(f *File, of *Copy, private bool) []int {
 	for i := range f.Boxes {
 		c := f.Copy(i)
 		switch how := r.matchBoxes(of, &c); {
-		case how == different || how < best || c.Private != private:
+		case how == different || how < best || c.Private != private: // none, a worse one, or for other readers
 		case how == byText && c.Section == Elsewhere: // other sections may contain the same words by chance
 		case how > best:
 			best, list = how, append(list[:0], i)

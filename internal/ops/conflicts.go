@@ -50,7 +50,7 @@ func (m adminOps) conflictsMerge(ctx context.Context, _ Call,
 				c.Problem = err.Error()
 			case err != nil:
 				c.Problem = asError(writeError(err)).Message
-			case keep == nil && c.Conflicts > 0:
+			case keep == nil && c.Conflicts > 0: // they wait for a decision
 			default:
 				c.Merged, c.Problem = true, ""
 			}

@@ -56,7 +56,7 @@ func (c *Conversation) readClaude(line []byte) {
 	case r.isQueuedPrompt():
 		text, _ := readContent(r.Attachment.Prompt)
 		c.addMessage(Message{Text: text, Time: parseTime(r.Time)})
-	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
+	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant": // no message
 	default:
 		text, parts := readContent(r.Message.Content)
 		isResult := func(p contentBlock) bool { return p.Type == "tool_result" }

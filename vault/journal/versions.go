@@ -64,7 +64,7 @@ func openVersions(dir string) (*versionStore, error) {
 		name, base, _ := strings.Cut(e.Name(), ".")
 		info, err := e.Info()
 		switch {
-		case len(name) != nameLength || err != nil:
+		case len(name) != nameLength || err != nil: // no version
 		case strings.HasSuffix(e.Name(), state.TempSuffix), s.has(name): // an interrupted replace; whole versions are first
 			os.Remove(filepath.Join(dir, e.Name()))
 		default:

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"os"
 	"path/filepath"
@@ -41,8 +40,8 @@ func (s *settingsFile) original() (data []byte, known bool) {
 	return bytes.Join([][]byte{s.data[:b.Prefix], b.Middle, s.data[len(s.data)-b.Suffix:]}, nil), true
 }
 
-// recordChange records that a settings file was replaced, for [settingsFile.original]. A file that
-// had parts of memwatchd and is unknown stays unknown.
+// recordChange records that a settings file was replaced, for [settingsFile.original]. If the
+// file had parts of memwatchd and its original is unknown, the original stays unknown.
 func (s *settingsFile) recordChange(after []byte, hadParts bool) error {
 	original, known := s.original()
 	all := loadBefores()
@@ -62,5 +61,8 @@ func (s *settingsFile) recordChange(after []byte, hadParts bool) error {
 	}
 	b.Middle = original[b.Prefix : len(original)-b.Suffix]
 	all[s.path] = b
-	return cmp.Or(os.MkdirAll(filepath.Dir(beforesPath()), 0o700), state.Save(beforesPath(), all))
+	if err := os.MkdirAll(filepath.Dir(beforesPath()), 0o700); err != nil {
+		return err
+	}
+	return state.Save(beforesPath(), all)
 }

@@ -78,7 +78,7 @@ func (s *settingsFile) replace(data []byte) error {
 	return state.Replace(s.path, 0o600, data, func(temp *os.File) error {
 		if s.info != nil {
 			owner := s.info.Sys().(*syscall.Stat_t) // another one if root runs the command
-			if err := cmp.Or(temp.Chown(int(owner.Uid), int(owner.Gid)), temp.Chmod(s.info.Mode().Perm())); err != nil {
+			if err := errors.Join(temp.Chown(int(owner.Uid), int(owner.Gid)), temp.Chmod(s.info.Mode().Perm())); err != nil {
 				return err
 			}
 		}
