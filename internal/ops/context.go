@@ -124,8 +124,8 @@ func (m readOps) blockStyle(ctx context.Context, c Call, lang string) brief.Styl
 // highest rank.
 const coverDepth = 32
 
-// renderRelevant renders the entries that match the query. It sets the state of the
-// search by meaning and of that in the shared store.
+// renderRelevant renders the entries that match the query, and records their use. It sets the
+// state as relevantHits does.
 func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest,
 	state *api.IndexState) (brief.Block, error) {
 	// A folder that cannot be read now must not keep the memory out of a prompt.
@@ -133,39 +133,10 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	state.Synced = c.synced
 	c.View = c.View.WithRoots(slices.DeleteFunc(slices.Clone(r.Roots), m.isRootMissing)...)
 	style.View = c.View
-	limit := r.Limit
-	if r.MinCover > 0 {
-		limit = max(limit, coverDepth)
-	}
-	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
-	q := index.Query{
-		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit,
-		Weights: m.rootWeights(), Cover: true,
-		AsOf: m.Now().In(m.Location).Truncate(time.Second), // of the days that the query names
-	}
-	soon, cancel := context.WithTimeout(ctx, promptWait)
-	state.Semantic = m.useMeaning(soon, c, &q, "auto")
-	cancel()
-	result, shared, err := m.searchAll(ctx, c, q)
+	hits, later, err := m.relevantHits(ctx, c, r, state)
 	if err != nil {
 		return brief.Block{}, err
 	}
-	state.Shared = shared
-	hits := result.Hits
-	if r.MinCover > 0 {
-		hits = index.Covered(hits, r.MinCover)
-	}
-	later := newestFirst(c.View, hits) // also than lines that were shown before
-	isShown := m.shown.filter(c, r)
-	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return isShown(h.Entry.Text) })
-	if r.MinCover > 0 {
-		hits = index.Covered(hits, r.MinCover)
-	}
-	order := orderFor(r.Project)
-	slices.SortStableFunc(hits, func(a, b index.Hit) int {
-		return cmp.Or(importRank(a)-importRank(b), order(a.Entry.Tags)-order(b.Entry.Tags))
-	})
-	hits = hits[:min(len(hits), r.Limit)]
 	matches, err := m.matchesOf(ctx, c, hits)
 	if err != nil {
 		return brief.Block{}, err
@@ -192,6 +163,46 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		m.recordUse(ids...)
 	}
 	return block, nil
+}
+
+// relevantHits returns the hits for the query of a prompt, at most r.Limit: imported text last,
+// then those for the project of the prompt first. It also returns the places of later hits, as
+// newestFirst does, and sets the state of the search by meaning and of that in the shared store.
+func (m readOps) relevantHits(ctx context.Context, c Call, r *api.ContextRequest, state *api.IndexState) (
+	hits []index.Hit, later map[string]string, err error) {
+	limit := r.Limit
+	if r.MinCover > 0 {
+		limit = max(limit, coverDepth)
+	}
+	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
+	q := index.Query{
+		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit,
+		Weights: m.rootWeights(), Cover: true,
+		AsOf: m.Now().In(m.Location).Truncate(time.Second), // of the days that the query names
+	}
+	soon, cancel := context.WithTimeout(ctx, promptWait)
+	state.Semantic = m.useMeaning(soon, c, &q, "auto")
+	cancel()
+	result, shared, err := m.searchAll(ctx, c, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	state.Shared = shared
+	hits = result.Hits
+	if r.MinCover > 0 {
+		hits = index.Covered(hits, r.MinCover)
+	}
+	later = newestFirst(c.View, hits) // also than lines that were shown before
+	isShown := m.shown.filter(c, r)
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return isShown(h.Entry.Text) })
+	if r.MinCover > 0 {
+		hits = index.Covered(hits, r.MinCover)
+	}
+	order := orderFor(r.Project)
+	slices.SortStableFunc(hits, func(a, b index.Hit) int {
+		return cmp.Or(importRank(a)-importRank(b), order(a.Entry.Tags)-order(b.Entry.Tags))
+	})
+	return hits[:min(len(hits), r.Limit)], later, nil
 }
 
 const (
