@@ -351,7 +351,7 @@ func TestMaintenanceLogs(t *testing.T) {
 	m := &Maintenance{
 		Host:      &Host{Name: "desk", Disk: tr, Writer: tr, Now: days.Now},
 		Compactor: &Compactor{Root: days.Root, Logger: slog.New(slog.DiscardHandler)},
-		Compress:  days, Logger: slog.New(slog.NewTextHandler(log, nil)), Enabled: true,
+		Compress:  days, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Counters: func(context.Context) error { return nil },
 	}
 	if err := m.Run(t.Context()); err != nil {

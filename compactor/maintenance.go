@@ -14,17 +14,12 @@ type Maintenance struct {
 	Compress  *Compress // of old files; nil for none
 	Logger    *slog.Logger
 
-	Enabled  bool                        // files may be changed without a request
 	Counters func(context.Context) error // corrects counters in frontmatter
 }
 
 // Run runs all tasks once. A failed task does not stop the others; Run returns
-// the joined errors. If maintenance is disabled or another machine runs it, Run does
-// nothing.
+// the joined errors. If another machine runs maintenance, Run does nothing.
 func (m *Maintenance) Run(ctx context.Context) error {
-	if !m.Enabled {
-		return nil
-	}
 	duty, err := m.Host.Duty()
 	if err != nil {
 		return err

@@ -76,9 +76,8 @@ type Config struct {
 	} `yaml:"todosync"`
 
 	Compactor struct {
-		Enabled  bool          `yaml:"enabled" default:"true" doc:"If false, the nightly maintenance does not run: no compacting, counters, summaries or archiving"`
 		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"Time of the nightly maintenance in memory.timezone: minute, hour, day of the month, month, weekday"`
-		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"Capacity of long-term files. Each entry has the keys"`
+		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"Capacity of long-term files; []: nothing is archived. Each entry has the keys"`
 		Host     string        `yaml:"host" doc:"Machine that runs the maintenance of a shared directory. If empty: the first machine that claims it"`
 	} `yaml:"compactor"`
 

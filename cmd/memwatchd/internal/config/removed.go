@@ -46,7 +46,7 @@ const removedKeys = " watch.settle watch.max_wait watch.vanish watch.reconcile w
 	"hooks.context_max_chars projects " +
 	"watch.max_file_size watch.ignore index.dir history.enabled history.size identity.read " +
 	"embed.query_prefix embed.text_prefix capture.ntfy.server share.weaviate.ca_file share.weaviate.prefix " +
-	"hooks.roots hooks.other_projects share.trust daemon.autostart state.dir share.weaviate.replicas todosync.follow_ups archive.after " +
+	"hooks.roots hooks.other_projects share.trust daemon.autostart state.dir share.weaviate.replicas todosync.follow_ups archive.after compactor.enabled " +
 	"exclude mode " // of entries of memory.roots and ipc.listeners
 
 // replacedKeys maps some of these keys to their replacements.
@@ -72,6 +72,7 @@ var replacedKeys = map[string]string{
 	"share.weaviate.replicas": "set REPLICATION_MINIMUM_FACTOR on the servers before you run memwatchd share init",
 	"todosync.follow_ups":     "name these sections Follow Ups, or add their names to todosync.tasks",
 	"archive.after":           "set compress.enabled, which archives with a summary",
+	"compactor.enabled":       "to archive nothing, set compactor.limits to []; write.enabled turns all maintenance off",
 	"hooks.roots":             "an agent searches folders with memory_search",
 	"ipc.rate":                "set rate of the entries of ipc.listeners",
 }

@@ -315,7 +315,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		if d.pipeline.history != nil {
 			afterScan(d.pipeline.history.run)
 		}
-		if d.config.Compactor.Enabled {
+		if c.Write.Enabled {
 			afterScan(d.maintenance.scheduler.Run)
 		}
 	}

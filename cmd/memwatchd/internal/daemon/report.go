@@ -97,7 +97,7 @@ func (d *daemon) Report() api.Status {
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
 	s.LLM, s.Topic, s.Roots = d.modelStatus(), d.topicStatus(), d.rootStatus()
 	s.Share, s.Embed = d.shareStatus(), d.embedStatus()
-	s.Write, s.Compactor = d.writeStatus(), d.maintenance.status(d.config.Compactor.Enabled)
+	s.Write, s.Compactor = d.writeStatus(), d.maintenance.status(d.config.Write.Enabled)
 	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == "" && d.writer != nil
 	return s
 }

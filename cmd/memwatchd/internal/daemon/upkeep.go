@@ -70,7 +70,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 			CheckText: checkModelText}
 	}
 	night := &compactor.Maintenance{
-		Host: u.host, Compactor: u.compactor, Logger: d.logger, Enabled: c.Write.Enabled,
+		Host: u.host, Compactor: u.compactor, Logger: d.logger,
 		Counters: d.correctCounters,
 	}
 	if c.Compress.Enabled {
