@@ -58,7 +58,7 @@ type Config struct {
 	} `yaml:"visibility"`
 
 	Write struct {
-		Enabled bool `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent"`
+		Enabled bool `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent, as for a memory that another program maintains"`
 	} `yaml:"write"`
 
 	Journal struct {
@@ -72,11 +72,11 @@ type Config struct {
 	Todosync struct {
 		Enabled    bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
 		AppendOnly bool     `yaml:"append_only" default:"false" doc:"If true, daily notes are logs that only grow: copies of a task in these are not ticked, except on request"`
-		Tasks      []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks"`
+		Tasks      []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks, if yours have others"`
 	} `yaml:"todosync"`
 
 	Compactor struct {
-		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"Time of the nightly maintenance in memory.timezone: minute, hour, day of the month, month, weekday"`
+		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"Time of the nightly maintenance in memory.timezone, when this machine is on: minute, hour, day of the month, month, weekday"`
 		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"Capacity of long-term files; []: nothing is archived. Each entry has the keys"`
 		Host     string        `yaml:"host" doc:"Machine that runs the maintenance of a shared directory. If empty: the first machine that claims it"`
 	} `yaml:"compactor"`
@@ -118,13 +118,13 @@ type Config struct {
 	} `yaml:"share"`
 
 	Hooks struct {
-		Enabled        bool   `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
+		Enabled        bool   `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing, without removing them from the agents"`
 		Capture        bool   `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
 		StoreResponses bool   `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
 		Review         bool   `yaml:"review" default:"false" doc:"If true, what hooks capture and agents note waits as an open box in review/<day>.md until you tick it. What you delete is rejected; after 30 days, the rest is archived"`
 		Format         string `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
 		ContextLimit   int    `yaml:"context_limit" default:"40" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
-		ContextTokens  int    `yaml:"context_tokens" default:"1000" min:"25" max:"2250" doc:"Maximum number of tokens of memory added to a prompt, estimated"`
+		ContextTokens  int    `yaml:"context_tokens" default:"1000" min:"25" max:"2250" doc:"Maximum number of tokens of memory added to a prompt, estimated: fewer cost less"`
 	} `yaml:"hooks"`
 
 	IPC struct {
@@ -133,7 +133,7 @@ type Config struct {
 	} `yaml:"ipc"`
 
 	Log struct {
-		Level string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Lowest level to log: debug, info, warn or error"`
+		Level string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Lowest level to log: debug to trace a problem, info, warn or error"`
 	} `yaml:"log"`
 
 	// Tuning holds values that suit every memory. No key sets them; tests do.
