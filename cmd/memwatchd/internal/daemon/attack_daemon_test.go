@@ -95,7 +95,6 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 	g.t.Helper()
 	c := config.Default()
 	c.Memory.Dir, c.Memory.Timezone = g.root, testkit.Zone.String()
-	c.IndexDir, c.StateDir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
 	c.IPC.Listeners = []config.Listener{{Path: filepath.Join(g.base, "s")}}
 	c.Tuning.SyncTimeout = 2 * time.Minute
 	c.Log.Level = "debug"
@@ -103,6 +102,7 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 		configure(c, g.base)
 	}
 	testkit.Must(g.t, c.Finish())
+	c.IndexDir, c.StateDir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
 	s := &reloader{stderr: &g.log}
 	d, err := openDaemon(c, slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	testkit.Must(g.t, err)
