@@ -59,7 +59,7 @@ func serveOlder(t *testing.T, known map[string]string) (socket string, accepted 
 // nothing new, that reads are repeated without new fields, and that nothing else is left out of a
 // request.
 func TestOlderDaemon(t *testing.T) {
-	known := map[string]string{"context": "format query subject", "search": "query", "note": "text", "capture": "text"}
+	known := map[string]string{"context": "format query subject", "search": "query", "note": "text", "todo": "text"}
 	for _, c := range []struct {
 		name    string
 		request *api.Request
@@ -68,7 +68,7 @@ func TestOlderDaemon(t *testing.T) {
 	}{
 		{"default", api.RequestOf(api.ContextRequest{Format: "auto"}), `context {}`, 0},
 		{"default pointer", api.RequestOf(api.ContextRequest{Format: "boot", Count: new(true)}), `context {"format":"boot"}`, 0},
-		{"default of a write", api.RequestOf(api.CaptureRequest{Text: "a", Type: "crumb"}), `capture {"text":"a"}`, 0},
+		{"default of a write", api.RequestOf(api.TodoRequest{Text: "a", State: "done"}), `todo {"text":"a"}`, 0},
 		{"new field", api.RequestOf(api.ContextRequest{Project: "x"}), `context {}`, 1},
 		{"two new fields", api.RequestOf(api.SearchRequest{Query: "a", Limit: 3, Count: new(false)}), `search {"query":"a"}`, 2},
 		{"new field of the scope", api.RequestOf(api.SearchRequest{Query: "a", Scope: api.Scope{Context: new("public")}}), "", 0},
