@@ -487,7 +487,10 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 		text = target
 	}
 	target, anchor, _ := strings.Cut(target, "#")
-	f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
+	_, md := CutMarkdown(target)
+	if embed := i > 0 && b[i-1] == '!'; !embed || md || !attachmentRE().MatchString(target) {
+		f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
+	}
 	return i + 2 + n + 2, true
 }
 
