@@ -18,7 +18,7 @@
           version = self.shortRev or "dirty";
           src = self;
           # Run go run . -vendorhash in tools/release after a change of go.mod.
-          vendorHash = "sha256-hTq1MAu3wc5K3oPkddWNDsW+BqKoFTeetPY6aWuD4sE=";
+          vendorHash = "sha256-G7guN5lvJtEqUaemgwDaORJPGvTdire0rJvHliJkqjM=";
           env.CGO_ENABLED = 0;
           subPackages = [ "cmd/memwatchd" ];
           nativeBuildInputs = [ pkgs.installShellFiles ];
