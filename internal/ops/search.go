@@ -82,6 +82,7 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	}
 	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
 		q.Filter, q.Offset, q.Limit, q.AsOf = index.Filter{Archived: true}, 0, 1, m.Now()
+		q.KeepTypos = true // a correction takes longer than the rest of the search
 		all, err := m.Index.Search(ctx, c.View, q)
 		if err != nil {
 			return nil, err
