@@ -99,6 +99,24 @@ func hasText(now, before, after []byte) bool {
 	return count > 0
 }
 
+// hasLines reports whether a file contains the lines that a change from before to after wrote.
+func hasLines(now, before, after []byte) bool {
+	lines, count := make(map[string]bool), 0
+	for _, line := range diff.SplitLines(now) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	for _, h := range diff.Hunks(before, after) {
+		for _, line := range diff.SplitLines(h.New) {
+			line = strings.TrimSpace(line)
+			if line != "" && !lines[line] {
+				return false
+			}
+			count += len(line)
+		}
+	}
+	return count > 0
+}
+
 // Restore gives a file the content that it had before the change with the given ID,
 // which is one of those of the path. Later changes stay, except for those that overlap
 // the change and the ones before them.
@@ -127,6 +145,10 @@ func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoRe
 			case now == nil:
 				return before, nil
 			}
+			present := &ConflictError{r.ID, path, "the file already has the text of this version"}
+			if after, err := u.Writer.Journal.Version(r.After); err == nil && hasLines(now, after, before) {
+				return nil, present // which a merge would add again
+			}
 			for _, l := range later {
 				if after, contentErr := u.Writer.Journal.Version(l.After); contentErr == nil {
 					l.Before, l.Forgotten = r.Before, false // that the text before it is gone does not matter
@@ -139,7 +161,7 @@ func (u *Undoer) Restore(ctx context.Context, path, id string, dry bool) (UndoRe
 				}
 			}
 			if err == nil && bytes.Equal(text, now) {
-				err = &ConflictError{r.ID, path, "the file already has the text of this version"}
+				err = present
 			}
 			return text, err
 		})
