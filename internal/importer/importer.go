@@ -169,7 +169,8 @@ func readEach[T any](values iter.Seq2[value, error], read func(value, *T) ([]*ap
 
 // appendPart appends a message without white space around it, unless it is empty.
 func appendPart(list []api.ImportPart, author, text string) []api.ImportPart {
-	if text = strings.TrimSpace(text); text != "" {
+	text = strings.TrimSpace(text)
+	if text != "" {
 		list = append(list, api.ImportPart{Author: author, Text: text})
 	}
 	return list

@@ -196,7 +196,8 @@ func readRequest(t testing.TB, line string, guests map[string]*api.Fixed) opsReq
 	word, by, _ := strings.Cut(word, " by ")
 	op, err := api.LookUp(word)
 	a.method, a.target, _ = strings.Cut(word, " ")
-	if a.op = op; err != nil && a.target == "" {
+	a.op = op
+	if err != nil && a.target == "" {
 		t.Fatal(err)
 	}
 	if scope := strings.Split(by, " "); len(scope) > 2 && guests[by] == nil {
