@@ -249,6 +249,17 @@ func TestOpen(t *testing.T) {
 	if _, err := Open(f, filepath.Join(dir, "none"), nil); err == nil {
 		t.Error("a missing file is no error")
 	}
+	if os.Geteuid() == 0 {
+		return // who may read every directory
+	}
+	closed := filepath.Join(dir, "real", "a", "b")
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(closed, 0o700) })
+	if list, err := Open(f, filepath.Join(dir, "real"), nil); len(list) != 1 || err == nil {
+		t.Errorf("beside an unreadable directory: %d files, %v", len(list), err)
+	}
 }
 
 // TestSplit checks that parts keep all text and the limit.

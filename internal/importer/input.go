@@ -37,7 +37,8 @@ var errArchive = errors.New("the archive is not read")
 
 // Open returns the files of a format that a name stands for: a file, those of a zip archive
 // or below a directory, or the standard input for -. The names in an archive select files and
-// are not used as paths.
+// are not used as paths. If some directories cannot be read, Open returns an error with the files of
+// the others.
 func Open(f Format, name string, stdin io.Reader) (list []Input, err error) {
 	if name == "-" {
 		in := bufio.NewReaderSize(stdin, 64<<10)
@@ -53,17 +54,19 @@ func Open(f Format, name string, stdin io.Reader) (list []Input, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = filepath.WalkDir(place, func(at string, entry fs.DirEntry, err error) error {
+	var failed error
+	filepath.WalkDir(place, func(at string, entry fs.DirEntry, err error) error {
+		failed = errors.Join(failed, err)
 		if err == nil && entry.Type().IsRegular() && (at == place || f.Match(entry.Name())) {
 			list = append(list, Input{name + strings.TrimPrefix(at, place), at,
 				func() (io.ReadCloser, error) { return os.Open(at) }})
 		}
-		return err
+		return nil
 	})
 	if len(list) == 1 && list[0].place == place {
 		return openArchive(f, list)
 	}
-	return list, err
+	return list, failed
 }
 
 // openArchive returns the files of an archive that belong to the format, or the list with
